@@ -25,8 +25,7 @@ from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
-from importer.engines.parsers import ParserWorker, Tokens
-from importer.engines.renderers import RENDERING, WorkerRenderer
+from importer.engines.parsers import RENDERING, ParserWorker, Tokens
 from importer.proof.cache import cached
 from importer.proof.prompts import Ours, compare
 from importer.proof.prove import prove
@@ -93,7 +92,7 @@ def _engine(
         tokens = rendering_tokens(TOKENS, template, VOCABULARY)
         with Renderer() as renderer:
             ours = Ours(template, VOCABULARY, renderer, studies["calls as JSON"])
-            seconds, prompts = _timed(lambda: compare(ours, tokens, WorkerRenderer(worker)))
+            seconds, prompts = _timed(lambda: compare(ours, tokens, worker))
         what = f"{engine}: prompts of {prompts.chosen.of} conversations, {len(prompts.outcomes)} forms"
         yield Row(what, f"{seconds:.2f} s", "2.00 s", seconds <= 2)
     with _home():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importer.decisions.decision import Decision
-from importer.proof.result import ProofReason
+from importer.proof.parser_verdict import ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
 

@@ -53,8 +53,8 @@ class Recordings:
         versions = _versions(worker.python)
         if not any(version.split("-")[0] in ENGINES for version in versions):
             return None
-        modules = _program(parsers.SCRIPT.parent, f"{worker._script.replace('-', '_')}_worker")
-        return RecordedWorker(self, _digest(versions, modules, [worker._script]), start)
+        modules = _program(parsers.SCRIPT.parent, f"{worker.name.replace('-', '_')}_worker")
+        return RecordedWorker(self, _digest(versions, modules, [worker.name]), start)
 
     def kept(self, key: str) -> str | None:
         """Return the text under a key, where this run replays or compares."""

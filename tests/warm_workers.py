@@ -84,7 +84,7 @@ def _kind(worker: ParserWorker) -> Hashable:
     """What a process was started with: its Python, its script, its environment."""
     variables = launcher.environment(Purpose.PARSERS, SETTINGS)
     return (
-        str(worker.python), str(parsers.SCRIPT), worker._script,
+        str(worker.python), str(parsers.SCRIPT), worker.name,
         *sorted((name, value) for name, value in variables.items() if name not in UNREAD),
     )  # fmt: skip
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 
 from gen_defaults.checks.finding import PARSERS, SAMPLING, CheckFinding, CheckSubject
-from importer.engines.registries import PINNED, Registry, RegistryEntry
+from importer.engines.registries import PINNED, EngineParser, Registry
 from importer.signals import name as pattern
 from importer.signals import tables
 from importer.signals.name import Name
@@ -208,7 +208,7 @@ def unused(subject: CheckSubject) -> Iterator[CheckFinding]:
                 yield _unused_finding(field, entry, registry, subject, own=registry.version == known[own])
 
 
-def _unused(subject: CheckSubject, registry: Registry) -> Iterator[tuple[str, RegistryEntry]]:
+def _unused(subject: CheckSubject, registry: Registry) -> Iterator[tuple[str, EngineParser]]:
     for field, kind in KINDS.items():
         used = {row.parsers.get(field) for row in subject.table.rows}
         for name, entry in registry.entries[kind].items():
@@ -217,7 +217,7 @@ def _unused(subject: CheckSubject, registry: Registry) -> Iterator[tuple[str, Re
 
 
 def _unused_finding(
-    field: str, entry: RegistryEntry, registry: Registry, subject: CheckSubject, *, own: bool
+    field: str, entry: EngineParser, registry: Registry, subject: CheckSubject, *, own: bool
 ) -> CheckFinding:
     word, source = field.replace("_", " "), subject.modules.get(entry.module, "")
     about = [f"class {entry.class_name} in {entry.module}", described(source, entry.class_name)]

@@ -200,7 +200,8 @@ def _proof(
     derives: bool,
 ) -> Proof:
     """Return the proof; ``None`` where the engine is broken, for decisions need no engine."""
-    from importer.proof.result import ProofReason, unproved
+    from importer.proof.parser_verdict import ProofReason
+    from importer.proof.result import unproved
 
     if by_itself is not None:
         return unproved(by_itself, target, study.digest)

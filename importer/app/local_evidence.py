@@ -26,7 +26,8 @@ from importer.validation.probes.server import altered
 if TYPE_CHECKING:
     from importer.decisions.decision import Frontend
     from importer.document.template_file import ChatTemplate
-    from importer.proof.result import ParserVerdict, Proof
+    from importer.proof.parser_verdict import ParserVerdict
+    from importer.proof.result import Proof
     from importer.validation.evidence_sources import Background, OfflineParsers
     from importer.validation.rendering import PromptRendering
 

@@ -151,7 +151,7 @@ class ImportSession(Closing):
 
         ``images`` is whether the model sees images. Raises SandboxError.
         """
-        from importer.engines.renderers import RENDERING, EngineRenderer, WorkerRenderer
+        from importer.engines.parsers import RENDERING
         from importer.proof.cache import cached_prompts
         from importer.proof.tokens import rendering_tokens
 
@@ -160,7 +160,7 @@ class ImportSession(Closing):
         tokens = rendering_tokens(tokens, template, words)
         path: Path | None = None
         if target.frontend is not None:
-            from importer.engines.renderers.rust import RustRenderer, program
+            from importer.engines.rust_renderer import RustRenderer, program
 
             path = program(python)
 
@@ -172,9 +172,8 @@ class ImportSession(Closing):
             with self._proving:
                 own = None if target.frontend is None else PYTHON
                 worker = self._worker(study, target.backend, python, own)
-                engines: list[EngineRenderer] = [WorkerRenderer(worker)]
-                engines += [] if path is None else [RustRenderer(path)]
-                return tuple(compare(ours, tokens, engine) for engine in engines)
+                rust = () if path is None else (RustRenderer(path),)
+                return tuple(compare(ours, tokens, engine) for engine in (worker, *rust))
 
         return cached_prompts(study, tokens, target, python, [] if path is None else [path], images, ask)
 

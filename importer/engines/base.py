@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -144,69 +145,42 @@ OFFERS: dict[str, str] = {
 
 
 class Environment(Protocol):
-    """What is installed into an environment of its own."""
+    """What is installed into an environment of its own.
+
+    ``name``           its name: of an engine the backend in documents.
+    ``distributions``  the packages that may provide it; the first installed one has the version.
+    """
 
     @property
-    def name(self) -> str:
-        """Return its name: of an engine the backend in documents."""
-
+    def name(self) -> str: ...
     @property
-    def distributions(self) -> tuple[str, ...]:
-        """Return the packages that may provide it; the first installed one has the version."""
-
-    @property
-    def system(self) -> tuple[tuple[str, str], ...]:
-        """Return system libraries that its wheels leave out, each with the package of Debian."""
+    def distributions(self) -> tuple[str, ...]: ...
 
     def plan(self) -> Plan:
         """Return the pip commands for its environment on this machine, in order, versions pinned."""
 
 
-class Engine(Environment, Protocol):
-    """One engine. A new one is a module with such a class and a line in ``importer.engines.ENGINES``."""
+@frozen
+class Engine(ABC):
+    """One engine. A new one is a module with a class of this kind and a line in ``importer.engines.ENGINES``.
 
-    @property
-    def readiness(self) -> Readiness:
-        """Return the sign that it serves."""
+    ``readiness``       the sign that it serves.
+    ``takes_template``  whether it can be started with a chat template; else a copy of the model's folder gets
+                        it.
+    ``needs_card``      whether its server runs on cards only; its parsers may be installed without one.
+    ``system``          system libraries that its wheels leave out, each with the package of Debian.
+    ``per_request``     ``parameters`` that it cannot be started with; ``stops`` is whether requests have stop
+                        words.
+    """
 
-    @property
-    def deaths(self) -> tuple[Death, ...]:
-        """Return the known causes of its end in its log, the most specific first."""
-
-    @property
-    def offers(self) -> frozenset[str]:
-        """Return the features of its server, out of ``OFFERS``."""
-
-    @property
-    def takes_template(self) -> bool:
-        """Return whether it can be started with a chat template; else a copy of the model's folder gets
-        it.
-        """
-
-    @property
-    def needs_card(self) -> bool:
-        """Return whether its server runs on cards only; its parsers may be installed without one."""
-
-    def launch(
-        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
-        """Return the start of ``document`` from the weights in ``model_dir``, with the template of the
-        document.
-
-        Raises DocumentError("invalid").
-        """
-
-    def client_sampling(self, document: Document) -> dict[str, Setting]:
-        """Return ``parameters`` and ``stopwords`` that it cannot be started with, under the document's
-        names.
-        """
-
-
-class Declared:
-    """The parts of an engine that the files of its backend declare."""
-
-    __slots__ = ()
     name: str
+    distributions: tuple[str, ...]
+    readiness: Readiness = Readiness()
+    takes_template: bool = False
+    needs_card: bool = False
+    system: tuple[tuple[str, str], ...] = ()
+    per_request: tuple[str, ...] = ()
+    stops: bool = True
 
     @property
     def deaths(self) -> tuple[Death, ...]:
@@ -215,9 +189,29 @@ class Declared:
 
     @property
     def offers(self) -> frozenset[str]:
-        """Return the features of its server."""
+        """Return the features of its server, out of ``OFFERS``."""
         offered = engine_data.load(backends.serving(self.name).name).offers
         return frozenset(OFFERS) if engine_data.ALL in offered else offered
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """Return the pip commands for its environment on this machine, in order, versions pinned."""
+
+    @abstractmethod
+    def launch(
+        self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
+    ) -> Launch:
+        """Return the start of ``document`` on loopback, from the weights in ``model_dir``, with the template
+        of the document.
+
+        Raises DocumentError("invalid").
+        """
+
+    def client_sampling(self, document: Document) -> dict[str, Setting]:
+        """Return ``parameters`` and ``stopwords`` that it cannot be started with, under the document's
+        names.
+        """
+        return sent_by_client(document, self.per_request) | (stopwords(document) if self.stops else {})
 
 
 def locked(lock: Path) -> Pip:

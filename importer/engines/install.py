@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal
 
 from importer import config, launcher
-from importer.engines.base import Engine, Environment, Pip, Step, steps
+from importer.engines.base import Environment, Pip, Step, steps
 from importer.errors import DocumentError, EngineError
 from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
@@ -69,7 +69,7 @@ def root_of(engine: Environment) -> Path:
     return config.home() / "engines" / engine.name
 
 
-def find(engine: Engine) -> Installed | None:
+def find(engine: Environment) -> Installed | None:
     """Return the engine: in the Python of the user's variable, the managed folder, or this interpreter.
 
     Raises EngineError("engine-python") where the variable names a Python without it.
@@ -88,7 +88,7 @@ def find(engine: Engine) -> Installed | None:
     return managed(engine) or _current(engine)
 
 
-def need(engine: Engine) -> Installed:
+def need(engine: Environment) -> Installed:
     """Return the engine; raises EngineError("engine-missing") where it is not installed."""
     installed = find(engine)
     if installed is None:
@@ -177,7 +177,7 @@ def managed(engine: Environment) -> Installed | None:
     return Installed(engine.name, str(stamp["version"]), python, "managed", root)
 
 
-def _current(engine: Engine) -> Installed | None:
+def _current(engine: Environment) -> Installed | None:
     listed = _present()
     present = [name for name in engine.distributions if distribution_name(name) in listed]
     if not present:

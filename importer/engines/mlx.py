@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from importer.document import environment
-from importer.document.document import Document, Setting
+from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Declared,
+    Engine,
     Launch,
     Pip,
     Readiness,
@@ -21,8 +21,6 @@ from importer.engines.base import (
     invalid,
     locked,
     required_template,
-    sent_by_client,
-    stopwords,
 )
 from importer.errors import RepositoryError
 from importer.frozen import frozen
@@ -31,7 +29,6 @@ from importer.reasons import Reason
 
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
 LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
-PER_REQUEST = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
 READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
 PIPELINE = "pipeline_parallel_size"
@@ -47,15 +44,14 @@ START = (
 
 
 @frozen
-class Mlx(Declared):
+class Mlx(Engine):
     """The adapter of mlx-lm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx"
     distributions: tuple[str, ...] = ("mlx-lm",)
     readiness: Readiness = READY
     takes_template: bool = True
-    needs_card: bool = False
-    system: tuple[tuple[str, str], ...] = ()
+    per_request: tuple[str, ...] = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.
@@ -91,10 +87,6 @@ class Mlx(Declared):
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         return arguments
-
-    def client_sampling(self, document: Document) -> dict[str, Setting]:
-        """Return penalties, the seed and stop words: its server reads them from requests only."""
-        return sent_by_client(document, PER_REQUEST) | stopwords(document)
 
 
 def check_code(document: Document, model_dir: Path, server: str) -> None:

@@ -12,10 +12,9 @@ from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Declared,
+    Engine,
     Launch,
     Pip,
-    Readiness,
     Unstartable,
     apart,
     invalid,
@@ -32,26 +31,22 @@ from importer.frozen import frozen
 from importer.reasons import Reason
 
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx-vlm.txt"
-PER_REQUEST = (
-    "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
-    "seed",
-)  # fmt: skip
 # Values of its server for keys that the model's generation_config.json lacks.
 OWN_DEFAULTS = {"temperature": 0, "top_p": 1, "top_k": 0}
-READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = str(backends.MLX_VLM.variable)  # the only one of its command line
 
 
 @frozen
-class MlxVlm(Declared):
+class MlxVlm(Engine):
     """The adapter of mlx-vlm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx-vlm"
     distributions: tuple[str, ...] = ("mlx-vlm",)
-    readiness: Readiness = READY
-    takes_template: bool = False
-    needs_card: bool = False
-    system: tuple[tuple[str, str], ...] = ()
+    per_request: tuple[str, ...] = (
+        "temperature", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty",
+        "seed",
+    )  # fmt: skip
+    stops: bool = False  # its server ignores stop words
 
     def plan(self) -> tuple[Pip, ...]:
         """Return one command: every package of the constraints, checked by its hash.
@@ -89,12 +84,9 @@ class MlxVlm(Declared):
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Setting]:
-        """Return all sampling: for requests without a value the server reads generation_config.json.
-
-        Stop words are missing: its server ignores them.
-        """
-        none = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
-        return none | sent_by_client(document, PER_REQUEST)
+        """Return all sampling: for requests without a value the server reads generation_config.json."""
+        none: dict[str, Setting] = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
+        return none | sent_by_client(document, self.per_request)
 
 
 def _thinks(document: Document) -> bool:

@@ -74,7 +74,6 @@ class Packages:
 
     name: str = ""
     distributions: tuple[str, ...] = ("transformers",)
-    system: tuple[tuple[str, str], ...] = ()
 
     def plan(self) -> Plan:
         """Return the install of the lock file."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import asdict, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, TypeVar
 
-from importer.chat_template.samples import Sample
+from importer import backends
+from importer.chat_template.samples import Sample, Tool
 from importer.decisions.decision import RUST, Frontend
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.install import sources_of
-from importer.engines.registries import Registry, load
+from importer.engines.registries import EngineParser, Registry, load
 from importer.engines.worker_process import Budget, JsonLinesWorker, RefusedError, SpentError, WorkerLostError
 from importer.errors import EngineError
 from importer.frozen import frozen
@@ -41,21 +42,6 @@ SETTINGS = {
     "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # it would build an extension for PyTorch
     "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MiB of the address space, that the worker bounds
 }
-
-
-@frozen
-class EngineParser:
-    """A registered parser. ``aliases`` are the other names of its class.
-
-    mlx-lm and mlx-vlm have no classes: their tool parsers are functions (``glm47.parse_tool_call``), and a
-    reasoning parser is a pair of markers, ``name`` the opening and ``class_name`` the closing one.
-    """
-
-    kind: Literal["tool", "reasoning"]
-    name: str
-    class_name: str
-    module: str
-    aliases: tuple[str, ...] = ()
 
 
 @frozen
@@ -147,45 +133,29 @@ class Tokens:
     assumed: bool = False
 
 
-_Listed = TypedDict(
-    "_Listed", {"kind": Literal["tool", "reasoning"], "name": str, "class": str, "module": str}
-)
+RENDERING = ("vllm", "mlx", "mlx-vlm")  # engines whose worker renders prompts
+FORMATS = ("auto", "string", "openai")  # vLLM's --chat-template-content-format; other servers have one
 
 
-class _Call(TypedDict):
-    name: str
-    arguments: str
+@frozen
+class Conversation:
+    """One request: messages and tools in OpenAI's form, and variables of the template."""
+
+    messages: Sequence[Mapping[str, object]]
+    tools: Sequence[Tool] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
-class _Read(TypedDict, total=False):
-    """A worker's reading of one sample: its parts, or ``error``."""
-
-    calls: Sequence[_Call]
-    reasoning: str | None
-    content: str | None
-    forbidden: str | None
-    error: Mapping[str, object]
-
-
-class _Split(TypedDict):
-    split: int
-    reading: _Read
-
-
-class _Replayed(_Read, total=False):
-    """A worker's readings of one sample, whole and streamed, or ``error``."""
-
-    whole: _Read
-    count: int
-    different: int
-    differs: Sequence[_Split]
-
-
-class Prompted(TypedDict):
-    """A prompt of the server, with the form of contents that applied."""
+@frozen
+class EnginePrompt:
+    """The text that the engine would tokenise; ``format`` is the form of contents that it applied."""
 
     text: str
-    format: str | None
+    format: str | None = None
+
+
+Answer = EnginePrompt | Reason  # a request without a prompt: the engine answers with an error
+Item = Mapping[str, Any]  # of a worker's answer
 
 
 class ParserWorker(Closing):
@@ -208,9 +178,9 @@ class ParserWorker(Closing):
     ) -> None:
         self.engine = engine
         self.frontend = frontend
+        self.name = f"{engine}-{RUST}" if frontend == RUST else engine  # of its script, and in results
         self.python = python
         self._registry: Registry | None = None
-        self._script = f"{engine}-{RUST}" if frontend == RUST else engine
         self._seconds = seconds
         self._conversation: JsonLinesWorker | None = None
         self.accidents = 0  # answers that this machine spoilt
@@ -285,17 +255,13 @@ class ParserWorker(Closing):
         self.accidents += sum(kind not in lasting for kind in kinds)
         return readings
 
-    def render(
-        self, tokens: Tokens, conversations: Sequence[Mapping[str, object]], formats: Sequence[str]
-    ) -> tuple[Sequence[Prompted | Reason], ...]:
-        """Return for each form of contents the prompts of the server: ``text`` and the ``format`` that
-        applied, or the reason of a refusal.
-
-        A conversation has ``messages``, ``tools`` and ``kwargs``. MLX servers have one form.
-        """
-        fields = {"conversations": [*conversations], "formats": [*formats], "limit": self._seconds}
-        items = self._plain("render", count=len(conversations), tokenizer=_tokenizer(tokens), **fields)
-        return tuple([_failure(one["error"]) if "error" in one else one for one in item] for item in items)
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
+        """Return for each form of contents the prompt of each conversation, or the reason of a refusal."""
+        formats = FORMATS if self.engine == backends.VLLM.name else FORMATS[:1]
+        sent = [asdict(one) for one in conversations]
+        fields = {"conversations": sent, "formats": [*formats], "limit": self._seconds}
+        items = self._plain("render", count=len(sent), tokenizer=_tokenizer(tokens), **fields)
+        return {form: [*map(_prompt, answers)] for form, answers in zip(formats, items, strict=True)}
 
     def _judged(
         self,
@@ -304,13 +270,13 @@ class ParserWorker(Closing):
         samples: Sequence[Sample],
         asks: Iterable[ParserQuestion],
         **more: object,
-    ) -> dict[ParserQuestion, Sequence[_Replayed | Reason]]:
+    ) -> dict[ParserQuestion, Sequence[Item | Reason]]:
         """Return the items of each pair; a pair whose worker was lost gets the reason.
 
         Items come in the order of ``asks``, so a lost worker was busy with the first pair without one.
         """
         pending = [*dict.fromkeys(asks)]
-        answers: dict[ParserQuestion, Sequence[_Replayed | Reason]] = {}
+        answers: dict[ParserQuestion, Sequence[Item | Reason]] = {}
         fields = {
             "tokenizer": _tokenizer(tokens),
             "samples": [_sample(sample) | more for sample in samples],
@@ -338,7 +304,7 @@ class ParserWorker(Closing):
             self._registry = load(self.engine, self.version(), RUST)
         return self._registry
 
-    def _classed(self, item: _Listed) -> _Listed:
+    def _classed(self, item: Item) -> Item:
         registry = self._rust()
         entry = None if registry is None else registry.entries[item["kind"]].get(item["name"])
         return item if entry is None else {**item, "class": entry.class_name, "module": entry.module}
@@ -388,7 +354,7 @@ class ParserWorker(Closing):
         self.budget.left -= START_COST
 
     def _start(self) -> None:
-        command = isolated(str(SCRIPT), self._script, python=self.python)
+        command = isolated(str(SCRIPT), self.name, python=self.python)
         try:
             self._conversation = JsonLinesWorker(command, Purpose.PARSERS, SETTINGS)
             for _ in self._conversation.ask("hello", START_SECONDS):
@@ -407,20 +373,14 @@ class ParserWorker(Closing):
         return EngineError("worker-failed", name=self.engine, problem=problem)
 
 
-def _identity(item: _Listed) -> tuple[str, str, str]:
+def _identity(item: Item) -> tuple[str, str, str]:
     return item["kind"], item["module"], item["class"]
 
 
 def _tokenizer(tokens: Tokens) -> dict[str, object]:
-    return {
+    return asdict(tokens) | {
         "directory": None if tokens.directory is None else str(tokens.directory),
         "tokens": [{"content": content, "special": special} for content, special in tokens.tokens],
-        "eos": tokens.eos,
-        "bos": tokens.bos,
-        "chat_template": tokens.chat_template,
-        "model_type": tokens.model_type,
-        "settings": dict(tokens.settings),
-        "assumed": tokens.assumed,
     }
 
 
@@ -433,7 +393,7 @@ def _sample(sample: Sample) -> dict[str, object]:
     }
 
 
-def _reading(item: _Read | Reason) -> Reading:
+def _reading(item: Item | Reason) -> Reading:
     if isinstance(item, Reason):
         return Reading(error=item)
     if "error" in item:
@@ -442,7 +402,7 @@ def _reading(item: _Read | Reason) -> Reading:
     return Reading(calls, item["reasoning"], item["content"], forbidden=item.get("forbidden"))
 
 
-def _failure(failure: Mapping[str, object]) -> Reason:
+def _failure(failure: Item) -> Reason:
     """Return the reason in the form of ``parser_worker.wire``: an exception, or an accident with its
     fields.
     """
@@ -451,7 +411,11 @@ def _failure(failure: Mapping[str, object]) -> Reason:
     return Reason(ParserFailure(kind) if kind in {*ParserFailure} else Accident(kind), **fields)
 
 
-def _replay(item: _Replayed | Reason) -> Replay:
+def _prompt(item: Item) -> Answer:
+    return _failure(item["error"]) if "error" in item else EnginePrompt(item["text"], item["format"])
+
+
+def _replay(item: Item | Reason) -> Replay:
     if isinstance(item, Reason) or "error" in item:
         return Replay(_reading(item))
     examples = tuple(Difference(d["split"], _reading(d["reading"])) for d in item["differs"])

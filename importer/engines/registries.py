@@ -10,7 +10,7 @@ from dataclasses import field, fields, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from importer import backends
 from importer.chat_template.loader import ANY, Loader, Opener
@@ -52,13 +52,18 @@ class RegistryReason(ReasonKind):
 
 
 @frozen
-class RegistryEntry:
-    """A name on the command line of the engine, and its class; ``aliases`` load the same class."""
+class EngineParser:
+    """A name on the command line of the engine, and its class; ``aliases`` load the same class.
+
+    mlx-lm and mlx-vlm have no classes: their tool parsers are functions (``glm47.parse_tool_call``), and a
+    reasoning parser is a pair of markers, ``name`` the opening and ``class_name`` the closing one.
+    """
 
     name: str
     class_name: str
     module: str
     aliases: tuple[str, ...] = ()
+    kind: Kind = "tool"
 
 
 @frozen
@@ -72,7 +77,7 @@ class Registry:
     engine: str
     version: str
     source: Mapping[str, str]
-    entries: Mapping[Kind, Mapping[str, RegistryEntry]]
+    entries: Mapping[Kind, Mapping[str, EngineParser]]
     guesses: Mapping[Kind, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     parts: str = ""
 
@@ -198,14 +203,14 @@ def _rust(family: str, version: str | None) -> Registry:
     return _read(f"{family}-{RUST}", own)
 
 
-_Row = TypedDict("_Row", {"name": str, "class": str, "module": str, "aliases": Sequence[str]})
-
-
 def parsed(data: Mapping[str, Any]) -> Registry:
     """Return a registry from its file's data."""
-    entries: dict[Kind, Mapping[str, RegistryEntry]] = {
-        "tool": _entries(data["tool"]),
-        "reasoning": _entries(data["reasoning"]),
+    entries: dict[Kind, Mapping[str, EngineParser]] = {
+        kind: {
+            row["name"]: EngineParser(row["name"], row["class"], row["module"], tuple(row["aliases"]), kind)
+            for row in data[kind]
+        }
+        for kind in KINDS.values()
     }
     rules = [rule for rule in data.get("inference", ()) if "in_id" in rule]
     guesses: dict[Kind, tuple[tuple[str, str], ...]] = {
@@ -217,10 +222,6 @@ def parsed(data: Mapping[str, Any]) -> Registry:
 @cache
 def _read(family: str, version: str) -> Registry:
     return parsed(json.loads((FOLDER / f"{family}-{version}.json").read_text(encoding="utf-8")))
-
-
-def _entries(rows: Sequence[_Row]) -> dict[str, RegistryEntry]:
-    return {r["name"]: RegistryEntry(r["name"], r["class"], r["module"], tuple(r["aliases"])) for r in rows}
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -6,20 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from importer.document import document_keys, environment, template_file
-from importer.document.document import Document, Setting
+from importer.document.document import Document
 from importer.document.document_keys import SAMPLING
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Declared,
+    Engine,
     Launch,
     Plan,
     Readiness,
     joined,
     limits,
     required_template,
-    sent_by_client,
-    stopwords,
     word,
     written,
 )
@@ -28,21 +26,18 @@ from importer.frozen import frozen
 
 VERSION = PINNED["sglang"]
 TEMPLATE = "chat_template.jinja"
-# Its server has no option for them: a request, or the model's own generation_config.json.
-PER_REQUEST = SAMPLING
-READINESS = Readiness(seconds=1800)  # it answers after the first generated token
 
 
 @frozen
-class SGLang(Declared):
+class SGLang(Engine):
     """The adapter of SGLang: an OpenAI server with parsers and limits set at its start."""
 
     name: str = "sglang"
     distributions: tuple[str, ...] = ("sglang",)
-    readiness: Readiness = READINESS
+    readiness: Readiness = Readiness(seconds=1800)  # it answers after the first generated token
     takes_template: bool = True
     needs_card: bool = True
-    system: tuple[tuple[str, str], ...] = ()
+    per_request: tuple[str, ...] = SAMPLING  # its server has no option that reaches its chat route
 
     def plan(self) -> Plan:
         """Return the release with its libraries for cards, 8 GB; its parsers alone are ``sglang-parsers``."""
@@ -80,7 +75,11 @@ class SGLang(Declared):
         arguments.append(f"--served-model-name={document['name']}")
         if revision is not None:
             arguments.append(f"--revision={revision}")
-        arguments += [*_parsers(document), *limits(document, self.name), *_extra(document)]
+        arguments += [
+            *_parsers(document),
+            *limits(document, self.name),
+            *joined(written(document, self.name)),
+        ]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True:
@@ -89,18 +88,9 @@ class SGLang(Declared):
             arguments.append(f"--chat-template={folder}/{TEMPLATE}")
         return arguments
 
-    def client_sampling(self, document: Document) -> dict[str, Setting]:
-        """Return all sampling values and stop words: its server has no option that reaches its chat route."""
-        return sent_by_client(document, PER_REQUEST) | stopwords(document)
-
 
 def _parsers(document: Document) -> Iterator[str]:
     for key, flag in (("tool_parser", "tool-call-parser"), ("reasoning_parser", "reasoning-parser")):
         name = document_keys.parser(document, key)
         if name is not None:
             yield f"--{flag}={word(document, key, name)}"
-
-
-def _extra(document: Document) -> Iterator[str]:
-    """Yield the words of ``engine_args``; a switch without an opposite is left out where it is off."""
-    yield from joined(written(document, "sglang"))

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from importer.document.document_keys import frontend_of
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Declared,
+    Engine,
     Launch,
     Plan,
     Readiness,
@@ -136,7 +135,6 @@ ORJSON = "3.13.0"
 PYTORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-cpu.txt"
 
-PER_REQUEST = ("seed",)
 # Earlier versions read these from requests only, and ignored them in the generation config.
 PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
@@ -145,23 +143,15 @@ SHARE = "gpu_memory_utilization"
 SPACE = "VLLM_CPU_KVCACHE_SPACE"  # GiB of the KV cache in a machine's own memory
 TEMPLATE = "chat_template.jinja"
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
-READINESS = Readiness(seconds=900)
 
 
 @frozen
-class Vllm(Declared, ABC):
+class Vllm(Engine):
     """The common part of both builds: an OpenAI server with parsers, sampling and limits set at its start."""
 
-    name: str
-    distributions: tuple[str, ...]
-    readiness: Readiness = READINESS
+    readiness: Readiness = Readiness(seconds=900)
     takes_template: bool = True
-    needs_card: bool = False
-    system: tuple[tuple[str, str], ...] = ()
-
-    @abstractmethod
-    def plan(self) -> Plan:
-        """Return the commands that make the environment; each build has its own."""
+    per_request: tuple[str, ...] = ("seed",)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
@@ -239,10 +229,10 @@ class Vllm(Declared, ABC):
         The seed of the server is one for all requests together; that of the document is one for each.
         """
         if is_rust(document):  # it takes no generation config but the model's own
-            return sent_by_client(document, (*PER_REQUEST, *_fields())) | stopwords(document)
+            return sent_by_client(document, (*self.per_request, *_fields())) | stopwords(document)
         late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
         words = {} if _ends(document) else stopwords(document)
-        return sent_by_client(document, (*PER_REQUEST, *late)) | words
+        return sent_by_client(document, (*self.per_request, *late)) | words
 
     def _eager(self) -> bool:
         return False

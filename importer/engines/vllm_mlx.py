@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from importer.document import document_keys, environment
-from importer.document.document import Document, Setting
+from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import (
     Address,
-    Declared,
+    Engine,
     Launch,
     Plan,
-    Readiness,
     Step,
     joined,
     number,
@@ -37,7 +36,6 @@ MOST_TOKENS = 32_768  # its limit for one answer, unless --max-request-tokens ra
 # Without it, a request during another one gets a 503. With it, top_k and penalties are ignored in silence
 # (0.6.0).
 BATCHING = "continuous_batching"
-READY = Readiness("/health")  # it opens its port when the weights are loaded
 THINKING = "enable_thinking"
 # Its prefix cache stays below the home folder, by the path of the weights alone, where other weights of that
 # path would use it. Its working folder is removed after it.
@@ -45,15 +43,14 @@ HOME = {"HOME": "."}
 
 
 @frozen
-class VllmMlx(Declared):
+class VllmMlx(Engine):
     """The adapter of vllm-mlx, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "vllm-mlx"
     distributions: tuple[str, ...] = ("vllm-mlx",)
-    readiness: Readiness = READY
-    takes_template: bool = False
-    needs_card: bool = False
-    system: tuple[tuple[str, str], ...] = ()
+    # Requests cannot set the seed, frequency penalty and stop words either: stop words end a streamed answer,
+    # and are shown; whole answers go on.
+    stops: bool = False
 
     def plan(self) -> Plan:
         """Return an install with a torch for processors, from PyTorch's index where pip's own settings
@@ -99,13 +96,6 @@ class VllmMlx(Declared):
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         return arguments
-
-    def client_sampling(self, _document: Document) -> dict[str, Setting]:
-        """Return nothing: requests cannot set the seed, frequency penalty and stop words either.
-
-        Stop words end a streamed answer, and are shown; whole answers go on.
-        """
-        return {}
 
 
 def _sampling(document: Document) -> Iterator[str]:

@@ -17,13 +17,13 @@ from importer.decisions.decision import Target
 from importer.engines.install import environment
 from importer.engines.parsers import Tokens
 from importer.hub.folders import Folder
-from importer.proof.result import FrontendPrompts, Proof
+from importer.proof.result import FrontendPrompts, Proof, as_json, from_json
 from importer.sandbox.codec import codec_of
 
 Kept = TypeVar("Kept")
 ROOT = Path(__file__).resolve().parents[1]
 CODE = (
-    "proof", "chat_template", "engines/parser_worker", "engines/renderers", "engines/parsers.py",
+    "proof", "chat_template", "engines/parser_worker", "engines/rust_renderer.py", "engines/parsers.py",
 )  # fmt: skip
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tekken.json", "tokenizer.model")
 
@@ -81,12 +81,12 @@ def cached_prompts(
             return known
         prompts = ask()
         if not any(one.failed is not None for one in prompts):
-            kept.write(path, [one.to_json() for one in prompts])
+            kept.write(path, as_json(prompts))
     return prompts
 
 
 def _prompts(data: Any) -> tuple[FrontendPrompts, ...]:
-    return tuple(map(FrontendPrompts.from_json, data))
+    return tuple(from_json(FrontendPrompts, one) for one in data)
 
 
 def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from importer.chat_template.samples import IRREGULAR
+from importer.proof.parser_verdict import ParserVerdict
 from importer.reasons import Reason, ReasonKind
 
 
@@ -17,39 +18,7 @@ class CompletenessReason(ReasonKind):
     READS_UNMARKED = "reads-unmarked", "it reads a call without its markers too"
 
 
-class Judged(Protocol):
-    """A verdict, as far as it says how much a parser reads; see ``ParserVerdict``."""
-
-    @property
-    def parser(self) -> str: ...
-    @property
-    def passed(self) -> tuple[str, ...]: ...
-    @property
-    def lost(self) -> Mapping[str, Reason]: ...
-    @property
-    def reads(self) -> bool: ...
-    @property
-    def stepwise(self) -> tuple[str, ...]: ...
-    @property
-    def setting(self) -> Mapping[str, object] | None: ...
-    @property
-    def liberal(self) -> bool: ...
-    @property
-    def losses(self) -> int: ...
-    @property
-    def forbidden(self) -> str | None: ...
-    @property
-    def effect(self) -> str: ...
-    @property
-    def guessed(self) -> bool: ...
-    @property
-    def default(self) -> tuple[str, ...]: ...
-
-
-V = TypeVar("V", bound=Judged)
-
-
-def attainable(verdicts: Iterable[Judged], *, streamed: bool = False) -> frozenset[str]:
+def attainable(verdicts: Iterable[ParserVerdict], *, streamed: bool = False) -> frozenset[str]:
     """Return the cases that a parser reads; one that reads calls without their markers sets no standard.
 
     With ``streamed`` those that one parser reads whole and token by token.
@@ -59,12 +28,12 @@ def attainable(verdicts: Iterable[Judged], *, streamed: bool = False) -> frozens
     return frozenset(case for v in strict for case in v.passed if not streamed or case not in v.stepwise)
 
 
-def shortfall(verdict: Judged, attained: frozenset[str]) -> tuple[str, ...]:
+def shortfall(verdict: ParserVerdict, attained: frozenset[str]) -> tuple[str, ...]:
     """Return the cases that the parser fails and another one reads."""
     return tuple(case for case in verdict.lost if case in attained)
 
 
-def score(verdict: Judged, sound: frozenset[str], attained: frozenset[str]) -> tuple[int, int, int]:
+def score(verdict: ParserVerdict, sound: frozenset[str], attained: frozenset[str]) -> tuple[int, int, int]:
     """Return how much a parser loses of what a sound model writes: of the cases that another one reads whole
     and streamed, of those that are lost in a stream, and of these in requests that set nothing.
     """
@@ -72,7 +41,7 @@ def score(verdict: Judged, sound: frozenset[str], attained: frozenset[str]) -> t
     return len(regular(shortfall(verdict, sound))), len(streamed), len(streamed.intersection(verdict.default))
 
 
-def lost_by_default(verdict: Judged) -> list[str]:
+def lost_by_default(verdict: ParserVerdict) -> list[str]:
     """Return the regular cases of requests that set nothing, and that the parser loses token by token."""
     return [case for case in regular(verdict.stepwise) if case in verdict.default]
 
@@ -83,10 +52,10 @@ def regular(cases: Iterable[str]) -> list[str]:
 
 
 def ranked(
-    verdicts: Sequence[V],
+    verdicts: Sequence[ParserVerdict],
     closeness: Mapping[str, tuple[int, ...]],
     rarity: Mapping[str, tuple[int, ...]] | None = None,
-) -> tuple[V, ...]:
+) -> tuple[ParserVerdict, ...]:
     """Return the verdicts, the most complete first.
 
     Completeness is first the regular cases, whole and token by token (see ``score``), then the irregular
@@ -98,7 +67,7 @@ def ranked(
     attained, sound = attainable(verdicts), attainable(verdicts, streamed=True)
     last = max(closeness.values(), default=())
 
-    def key(verdict: V) -> tuple[Any, ...]:
+    def key(verdict: ParserVerdict) -> tuple[Any, ...]:
         name = verdict.parser
         whole = shortfall(verdict, attained)
         return (
@@ -111,7 +80,7 @@ def ranked(
     return tuple(sorted(verdicts, key=key))
 
 
-def complete(verdicts: Sequence[Judged]) -> list[str]:
+def complete(verdicts: Sequence[ParserVerdict]) -> list[str]:
     """Return the parsers that lose the fewest regular cases, whole and streamed, in the verdicts' order."""
     attained, sound = attainable(verdicts), attainable(verdicts, streamed=True)
     reading = [v for v in verdicts if v.reads]
@@ -121,7 +90,7 @@ def complete(verdicts: Sequence[Judged]) -> list[str]:
     return [name for name, score in scores.items() if score == least]
 
 
-def incomplete(verdicts: Sequence[Judged]) -> dict[str, Reason]:
+def incomplete(verdicts: Sequence[ParserVerdict]) -> dict[str, Reason]:
     """Return for each parser that reads less than the first one its first case that this one reads."""
     attained, sound = attainable(verdicts), attainable(verdicts, streamed=True)
     best = set(complete(verdicts))
@@ -150,7 +119,7 @@ def incomplete(verdicts: Sequence[Judged]) -> dict[str, Reason]:
     return found
 
 
-def equals(verdicts: Sequence[Judged]) -> dict[str, tuple[str, ...]]:
+def equals(verdicts: Sequence[ParserVerdict]) -> dict[str, tuple[str, ...]]:
     """Return for each passing parser the others that differ from it in nothing that the proof observes."""
     groups: dict[str, list[str]] = {}
     for verdict in verdicts:

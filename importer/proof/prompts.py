@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from importer import backends
 from importer.chat_template.cases import CaseStyle
@@ -34,12 +34,17 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident
-from importer.engines.parsers import Tokens
-from importer.engines.renderers import Answer, Conversation, EngineRefused, EngineRenderer
+from importer.engines.parsers import Answer, Conversation, Tokens
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
-from importer.proof.result import LOSSES, FormatOutcome, FrontendPrompts, PromptCase, PromptDifference
+from importer.proof.result import (
+    LOSSES,
+    FormatOutcome,
+    FrontendPrompts,
+    PromptCase,
+    PromptDifference,
+)
 from importer.reasons import Reason
 
 PIXEL = (
@@ -457,29 +462,43 @@ def _reference(case: PromptCase, results: Sequence[Result]) -> Reference:
     return Reference(tuple(text for text, rank in ranked.items() if rank == best))
 
 
-def compare(ours: Ours, tokens: Tokens, engine: EngineRenderer) -> FrontendPrompts:
+class Frontend(Protocol):
+    """The part of an engine that turns messages into a prompt; vLLM has two from 0.33 on."""
+
+    @property
+    def name(self) -> str:
+        """Return ``vllm``, ``vllm-rust``, ``mlx`` or ``mlx-vlm``."""
+
+    def version(self) -> str:
+        """Return the version that the frontend reports."""
+
+    def render(self, tokens: Tokens, conversations: Sequence[Conversation]) -> Mapping[str, Sequence[Answer]]:
+        """Return for each form of contents, the default first, the answers; raises EngineError."""
+
+
+def compare(ours: Ours, tokens: Tokens, engine: Frontend) -> FrontendPrompts:
     """Return the differences of an engine's prompts in each form of contents.
 
     A frontend that does not start with the template gives a reason. Raises SandboxError.
     """
     shows = names_images(ours.template)
-    asked = cases(images=shows and ours.images and backends.of(engine.frontend).sees)
+    asked = cases(images=shows and ours.images and backends.of(engine.name).sees)
     begun = now()
     try:
         version = engine.version()
         by_form, accident = _rendered(engine, tokens, asked)
     except EngineError as error:
         failed = Reason(PromptVerdict.NOT_STARTED, problem=error.message)
-        return FrontendPrompts(engine.frontend, "", failed=failed)
+        return FrontendPrompts(engine.name, "", failed=failed)
     if accident is not None:
         failed = Reason(PromptVerdict.NOT_STARTED, problem=accident)
-        return FrontendPrompts(engine.frontend, version, failed=failed)
+        return FrontendPrompts(engine.name, version, failed=failed)
     judge = _Judge(ours, asked, _moments(ours.template, begun))
     outcomes = {
         form: judge.outcome(dict(zip(asked, answers, strict=True))) for form, answers in by_form.items()
     }
     unseen = shows and PromptCase.IMAGE not in asked
-    return FrontendPrompts(engine.frontend, version, outcomes, unseen=unseen)
+    return FrontendPrompts(engine.name, version, outcomes, unseen=unseen)
 
 
 def _moments(template: Template, begun: float) -> tuple[float, ...]:
@@ -490,13 +509,13 @@ def _moments(template: Template, begun: float) -> tuple[float, ...]:
 
 
 def _rendered(
-    engine: EngineRenderer, tokens: Tokens, asked: Sequence[PromptCase]
+    engine: Frontend, tokens: Tokens, asked: Sequence[PromptCase]
 ) -> tuple[Mapping[str, Sequence[Answer]], Reason | None]:
     """Return the answers, asked twice where a busy machine affected one; and the accident that stayed."""
     conversations = [CONVERSATIONS[case] for case in asked]
     by_form, accident = engine.render(tokens, conversations), None
     for again in (True, False):
-        refused = (a.reason for answers in by_form.values() for a in answers if isinstance(a, EngineRefused))
+        refused = (a for answers in by_form.values() for a in answers if isinstance(a, Reason))
         accident = next((reason for reason in refused if isinstance(reason.kind, Accident)), None)
         if accident is not None and again:
             by_form = engine.render(tokens, conversations)
@@ -514,18 +533,18 @@ class _Judge:
     def outcome(self, answers: Mapping[PromptCase, Answer]) -> FormatOutcome:
         """Return the outcome of one form of contents."""
         findings = tuple(f for case, a in answers.items() if (f := self._finding(case, a)) is not None)
-        format_ = next((a.format for a in answers.values() if not isinstance(a, EngineRefused)), None)
+        format_ = next((a.format for a in answers.values() if not isinstance(a, Reason)), None)
         # A conversation that both refuse has no prompt to compare.
         known = self._references({})
-        neither = sum(isinstance(a, EngineRefused) and known[case].refused for case, a in answers.items())
+        neither = sum(isinstance(a, Reason) and known[case].refused for case, a in answers.items())
         return FormatOutcome(len(answers) - neither, findings, format_)
 
     def _finding(self, case: PromptCase, answer: Answer) -> Reason | None:
         reference = self._references({})[case]
-        if isinstance(answer, EngineRefused):
+        if isinstance(answer, Reason):
             if reference.refused:
                 return None
-            return Reason(PromptDifference.REFUSED, case=case, place="prompt", words=answer.reason)
+            return Reason(PromptDifference.REFUSED, case=case, place="prompt", words=answer)
         if reference.refused or answer.text in reference.texts:
             return None
         text = answer.text[: LONGEST + 1]  # longer than any of ours, so it equals none

@@ -20,10 +20,12 @@ from importer.decisions.decision import RUST
 from importer.decisions.frontends import HF
 from importer.engines import registries
 from importer.engines.install import sources_of
-from importer.engines.parsers import EngineParser, ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.registries import EngineParser
 from importer.proof.completeness import complete, ranked
+from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.response_template import read_as_data
-from importer.proof.result import HARMONY, NO_CALLS, NO_THINKING, ParserVerdict, Proof
+from importer.proof.result import HARMONY, NO_CALLS, NO_THINKING, Proof
 from importer.proof.verdicts import Question, ask_pairs, ask_parsers, ask_whole
 from importer.reasons import Reason
 from importer.signals.name_likeness import plain_name

@@ -19,9 +19,11 @@ from importer.chat_template.markers import SHAPE, Marks
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.frontends import HF
-from importer.engines.parsers import EngineParser, ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.registries import EngineParser
 from importer.proof.completeness import complete
-from importer.proof.result import DerivedTemplate, ParserVerdict
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import DerivedTemplate
 from importer.proof.verdicts import Question, ask_parsers
 from importer.signals.template_markers import KINDS
 

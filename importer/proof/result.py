@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field, fields, is_dataclass, replace
 from enum import StrEnum
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from importer import backends
 from importer.chat_template.find import find
@@ -14,6 +15,8 @@ from importer.decisions.frontends import HF
 from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
+from importer.proof.completeness import complete, equals, incomplete, lost_by_default
+from importer.proof.parser_verdict import JudgeReason, ParserVerdict, ProofReason
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
 from importer.signals.architecture import (
@@ -104,11 +107,6 @@ class FormatOutcome:
         """Return the sort key: losses, then all differences."""
         return len(self.losses), len(self.findings)
 
-    def to_json(self) -> dict[str, object]:
-        """Return the outcome as receipts hold it."""
-        findings = [f.to_json() | {"message": render(f)} for f in self.findings]
-        return {"of": self.of, "equal": self.equal, "applied": self.applied, "findings": findings}
-
 
 @frozen
 class FrontendPrompts:
@@ -135,26 +133,6 @@ class FrontendPrompts:
         """Return the outcome of the best form."""
         return self.outcomes.get(self.best, FormatOutcome(0))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the result as receipts hold it."""
-        return {
-            "frontend": self.frontend,
-            "version": self.version,
-            "best": self.best,
-            "formats": {form: outcome.to_json() for form, outcome in self.outcomes.items()},
-            "failed": None if self.failed is None else self.failed.to_json(),
-            "unseen": self.unseen,
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> FrontendPrompts:
-        """Return the result from ``to_json``; raises KeyError and ValueError for another form."""
-        outcomes = {
-            form: FormatOutcome(one["of"], tuple(map(_reason, one["findings"])), one["applied"])
-            for form, one in data["formats"].items()
-        }
-        return cls(data["frontend"], data["version"], outcomes, _reason(data["failed"]), bool(data["unseen"]))
-
     def explain(self) -> Iterator[str]:
         """Yield the outcome of each form of contents, and its findings, as lines of text."""
         for form, outcome in self.outcomes.items():
@@ -168,94 +146,43 @@ class FrontendPrompts:
             yield f"  prompts of {self.frontend} {self.version}: {render(self.failed)}"
 
 
-def _reason(data: Any) -> Any:
-    """Return the reason of its JSON; raises ValueError for an unknown kind."""
-    if (found := _read(data)) is None and data is not None:
-        raise ValueError(data)
-    return found
-
-
-def _calls(number: int) -> str:
-    return {0: "no call", 1: "one call"}.get(number, f"{number} calls")
-
-
-class JudgeReason(ReasonKind):
-    """Differences between a reading and its sample."""
-
-    # in the parser's own words
-    ERROR = "error", "{words}"
-    # caused by the machine: no verdict on the parser
-    ACCIDENT = "accident", "{words}"
-    OTHER_COUNT = (
-        "other-count",
-        lambda fields: f"read {_calls(fields['read'])} where {_calls(fields['stood'])} stood",
-    )
-    NO_ANSWER = "no-answer", "did not return the answer as content"
-    NO_REASONING = "no-reasoning", "read no reasoning"
-    OTHER_REASONING = "other-reasoning", "read the reasoning {got}, not {want}"
-    NO_CONTENT = "no-content", "left no content"
-    OTHER_CONTENT = "other-content", "left the content {got}, not {want}"
-    OTHER_NAME = "other-name", "read the name {got}, not {want}"
-    NOT_JSON = "not-json", "returned arguments that are no JSON: {got}"
-    NOT_AN_OBJECT = "not-an-object", "returned arguments that are no object"
-    LOST_ARGUMENT = "lost-argument", "lost the argument {name}"
-    OTHER_VALUE = "other-value", "returned {name} = {got}, not {want}"
-    INVENTED_ARGUMENT = "invented-argument", "invented the argument {name}"
-
-
-FIELD_TEXTS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
-
-
-def _read_text(fields: Fields) -> str:
-    who = ", ".join(fields["parsers"])
-    more, vocabulary = " …" if fields["more"] else "", ", vocabulary assumed" if fields["assumed"] else ""
-    if fields.get("unloaded"):
-        vocabulary = f"; by its declared tokens, for its tokenizer does not load ({fields['unloaded']})"
-    engine, noun = f"{fields['engine']} {fields['version']}", FIELD_TEXTS[fields["field"]]
-    if not fields["count"]:
-        none = f"no {noun.removesuffix('s')} of {engine} ({fields['of']} tried)"
-        return f"{none} reads what the template writes{vocabulary}"
-    read = f"{fields['count']} of {fields['of']} {noun} of {engine} read what the template writes"
-    return f"{read}: {who}{more}{vocabulary}"
-
-
-def _splits(fields: Fields) -> str:
-    where = f"cut after token {fields['split']}" if fields["split"] else "token by token"
-    return f"{fields['case']}: {fields['different']} of {fields['count']} splits differ, first {where}"
-
-
-class ProofReason(ReasonKind):
-    """Results of a proof, or reasons why there is none."""
-
-    READ = "read", _read_text, "{judge} {version}"
-    NOT_PROVED = "not-proved", "not proved: {why}"
-    NOTHING_RENDERED = "nothing-rendered", "there was nothing to render"
-    NO_CALLS = "no-calls", "the template renders no tool calls", "no calls rendered"
-    NO_THINKING = "no-thinking", "the template renders no reasoning", "no reasoning rendered"
-    OWN_RENDERER = (
-        "own-renderer",
-        "{engine} renders this model by its own code ({mode}), not by a template",
-    )
-    ENGINE_FAILED = "engine-failed", "{problem}"
-    CASE = "case", "{case}: {problem}"
-    WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
-    STREAMED = "streamed", "{case}: the stream is another answer than the whole"
-    NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
-    SPLITS_DIFFER = "splits-differ", _splits
-    # of a kind that is unknown here: its text alone
-    RECORDED = "recorded", "{text}"
-
-
 KINDS: Mapping[str, type[ReasonKind]] = {
     kinds.__name__: kinds
     for kinds in (JudgeReason, ProofReason, PromptDifference, PromptVerdict, ParserFailure, Accident)
 }
 
 
-def recorded(text: str, twin: Any) -> Reason:
-    """Return the reason of a receipt from its JSON ``twin``; for an unknown kind, a reason with its text."""
-    parsed = _read(twin)
-    return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=text)
+def as_json(value: Any) -> Any:
+    """Return a result as receipts hold it: members by name, reasons as kinds with fields and message."""
+    if isinstance(value, Reason):
+        return value.to_json() | {"message": render(value)}
+    if is_dataclass(value):
+        return {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: as_json(inner) for name, inner in value.items()}
+    return [*map(as_json, value)] if isinstance(value, tuple | list) else value
+
+
+def from_json(kind: Any, data: Any) -> Any:
+    """Return the value of a type from the result of ``as_json``.
+
+    A reason of an unknown kind has its message alone. Raises KeyError, TypeError and ValueError.
+    """
+    origin, arguments, made = get_origin(kind), get_args(kind), kind
+    if kind is Reason:
+        parsed = _read(data)
+        return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=data["message"])
+    if NoneType in arguments:
+        return None if data is None else from_json(arguments[0], data)
+    if origin is tuple:
+        return tuple(from_json(arguments[0], one) for one in data)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {name: from_json(arguments[1], inner) for name, inner in data.items()}
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        known = [f.name for f in fields(kind) if f.name in data]
+        return made(**{name: from_json(types[name], data[name]) for name in known})
+    return data
 
 
 def _read(value: Any) -> Any:
@@ -266,8 +193,9 @@ def _read(value: Any) -> Any:
     name, _, kind = str(value.get("kind")).partition(".")
     if name not in KINDS or kind not in {*KINDS[name]}:
         return None
-    fields = {k: _read(v) for k, v in value.items() if k not in ("kind", "message")}
-    return Reason(KINDS[name](kind), **fields)
+    return Reason(
+        KINDS[name](kind), **{k: _read(v) for k, v in value.items() if k not in ("kind", "message")}
+    )
 
 
 FIELDS = ("tool_parser", "reasoning_parser")
@@ -275,113 +203,6 @@ NO_CALLS, NO_THINKING = Reason(ProofReason.NO_CALLS), Reason(ProofReason.NO_THIN
 NOTHING = Reason(ProofReason.NOTHING_RENDERED)
 RENDERS_NONE: Mapping[str, Reason] = dict(zip(FIELDS, (NO_CALLS, NO_THINKING), strict=True))
 SHOWN = 6  # parsers that are named one by one
-
-
-@frozen
-class ParserVerdict:
-    """The verdict on one parser: the passed cases, and the reasons of the failed ones.
-
-    ``needed``     the required cases.
-    ``streaming``  the difference when the output arrives in pieces, with the split.
-    ``forbidden``  the place where the engine forbids the format that the parser reads.
-    ``stepwise``   the cases that differ when the output arrives token by token.
-    ``setting``    the template's variables in the document under which the parser reads this much.
-    ``liberal``    whether the parser reads the call without its markers too.
-    ``effect``     digest of everything observed: parsers of one effect cannot be told apart.
-    ``unsettled``  whether a failure is on a guessed block, which refutes no parser with further markers.
-    ``guessed``    whether the parser reads only where its markers are tokens, and no file declares any.
-    ``default``    the cases of requests that set no variable of the template.
-    """
-
-    parser: str
-    class_name: str
-    passed: tuple[str, ...]
-    failed: Mapping[str, Reason]
-    needed: tuple[str, ...]
-    streaming: Reason | None = None
-    forbidden: str | None = None
-    stepwise: tuple[str, ...] = ()
-    setting: Mapping[str, object] | None = None
-    liberal: bool = False
-    effect: str = ""
-    unsettled: bool = False
-    guessed: bool = False
-    default: tuple[str, ...] = ()
-
-    @property
-    def reads(self) -> bool:
-        """Return whether the parser reads the template: every required case has passed."""
-        return bool(self.needed) and not any(case in self.failed for case in self.needed)
-
-    @property
-    def lost(self) -> Mapping[str, Reason]:
-        """Return the cases that the parser fails, without those that an accident kept from a verdict."""
-        return {c: reason for c, reason in self.failed.items() if reason.kind is not JudgeReason.ACCIDENT}
-
-    @property
-    def reason(self) -> Reason | None:
-        """Return the reason why the parser does not read the template, or ``None``."""
-        return self._first(self.lost)
-
-    @property
-    def accident(self) -> Reason | None:
-        """Return the reason why the parser was not judged, or ``None``."""
-        return None if self.reason is not None else self._first(self.failed)
-
-    def _first(self, failed: Mapping[str, Reason]) -> Reason | None:
-        case = next((case for case in self.needed if case in failed), None)
-        return None if case is None else Reason(ProofReason.CASE, case=case, problem=failed[case])
-
-    @property
-    def losses(self) -> int:
-        """Return the number of cases with a difference in pieces of any size."""
-        cases = () if self.streaming is None else self.streaming.fields.get("cases", ())
-        return len(cases) if isinstance(cases, tuple) else 1
-
-    def to_json(self) -> dict[str, object]:
-        """Return the verdict as receipts hold it: texts, and under ``reasons`` their kinds with fields."""
-        streaming = self.streaming
-        return {
-            "parser": self.parser,
-            "class": self.class_name,
-            "reads": self.reads,
-            "passed": list(self.passed),
-            "failed": {case: render(reason) for case, reason in self.failed.items()},
-            "streaming": None if streaming is None else render(streaming),
-            "forbidden": self.forbidden,
-            "stepwise": list(self.stepwise),
-            "setting": None if self.setting is None else dict(self.setting),
-            "liberal": self.liberal,
-            "effect": self.effect,
-            "unsettled": self.unsettled,
-            "guessed": self.guessed,
-            "default": list(self.default),
-            "reasons": {
-                "failed": {case: reason.to_json() for case, reason in self.failed.items()},
-                "streaming": None if streaming is None else streaming.to_json(),
-            },
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], needed: tuple[str, ...]) -> ParserVerdict:
-        """Return the verdict from the result of ``to_json``."""
-        twins, streaming = data["reasons"], data["streaming"]
-        return cls(
-            data["parser"],
-            data["class"],
-            tuple(data["passed"]),
-            {case: recorded(text, twins["failed"].get(case)) for case, text in data["failed"].items()},
-            needed,
-            None if streaming is None else recorded(streaming, twins["streaming"]),
-            data["forbidden"],
-            tuple(data["stepwise"]),
-            data["setting"],
-            data["liberal"],
-            data["effect"],
-            data["unsettled"],
-            data["guessed"],
-            tuple(data.get("default", ())),
-        )
 
 
 @frozen
@@ -397,14 +218,16 @@ class DerivedTemplate:
     fields: tuple[str, ...]
     cases: tuple[str, ...]
 
-    def to_json(self) -> dict[str, object]:
-        """Return the template as receipts hold it."""
-        return {"template": dict(self.template), "fields": list(self.fields), "cases": list(self.cases)}
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> DerivedTemplate:
-        """Return the template from the result of ``to_json``."""
-        return cls(data["template"], tuple(data["fields"]), tuple(data["cases"]))
+def _verdict_json(verdict: ParserVerdict) -> dict[str, object]:
+    """Return the verdict as receipts hold it: texts, and under ``reasons`` their kinds with fields."""
+    data = as_json(verdict)
+    kinds = {key: data[key] for key in ("failed", "streaming")}
+    texts = {
+        "failed": {case: render(reason) for case, reason in verdict.failed.items()},
+        "streaming": None if verdict.streaming is None else render(verdict.streaming),
+    }
+    return {**data, "reads": verdict.reads, **texts, "reasons": kinds}
 
 
 @frozen
@@ -469,8 +292,6 @@ class Proof:
 
     def evidence(self) -> list[Evidence]:
         """Return one fact for each field: the parsers that read the template, and the refuted ones."""
-        from importer.proof.completeness import equals, incomplete, lost_by_default
-
         facts = []
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
@@ -509,8 +330,6 @@ class Proof:
 
     def _complete(self, key: str, registered: tuple[ParserVerdict, ...]) -> list[str]:
         """Return the most complete parsers; a derived template precedes those that are all liberal."""
-        from importer.proof.completeness import complete
-
         best = complete(registered)
         liberal = {v.parser for v in registered if v.liberal}
         derived = [HF] if len(registered) < len(self.verdicts.get(key, ())) and HF in self.reads(key) else []
@@ -538,57 +357,18 @@ class Proof:
 
     def to_json(self) -> dict[str, object]:
         """Return the proof as receipts hold it."""
-        return {
-            "engine": self.engine,
-            "version": self.version,
-            "alone": self.alone,
-            "frontend": self.frontend,
-            "template": self.template,
-            "renders": self.renders,
-            "assumed": self.assumed,
-            "unloaded": self.unloaded,
-            "written": dict(self.written),
-            "unasked": {key: render(reason) for key, reason in self.unasked.items()},
-            "reasons": {"unasked": {key: reason.to_json() for key, reason in self.unasked.items()}},
-            "inferred": dict(self.inferred),
-            "tools_rendered": self.tools_rendered,
-            "derived": None if self.derived is None else self.derived.to_json(),
-            "needed": {k: list(v[0].needed) for k, v in self.verdicts.items() if v},
-            "verdicts": {k: [v.to_json() for v in vs] for k, vs in self.verdicts.items()},
-            "prompts": [one.to_json() for one in self.prompts],
-            "plain": {name: reason.to_json() for name, reason in self.plain.items()},
-            "heeds": {name: list(switches) for name, switches in self.heeds.items()},
-            "pairs": {k: {n: r.to_json() for n, r in v.items()} for k, v in self.pairs.items()},
-        }
+        verdicts = {key: [*map(_verdict_json, found)] for key, found in self.verdicts.items()}
+        needed = {key: [*found[0].needed] for key, found in self.verdicts.items() if found}
+        return {**as_json(replace(self, verdicts={})), "verdicts": verdicts, "needed": needed}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
-        """Return the proof from the result of ``to_json``."""
-        twins = data["reasons"]["unasked"]
+        """Return the proof from the result of ``to_json``; raises KeyError, TypeError and ValueError."""
         verdicts = {
-            key: tuple(ParserVerdict.from_json(v, tuple(data["needed"].get(key, ()))) for v in listed)
-            for key, listed in data["verdicts"].items()
+            key: [{**one, **one["reasons"]} for one in found] for key, found in data["verdicts"].items()
         }
-        return cls(
-            data["engine"],
-            data["version"],
-            data["template"],
-            verdicts,
-            data["written"],
-            {key: recorded(text, twins.get(key)) for key, text in data["unasked"].items()},
-            data["assumed"],
-            data["inferred"],
-            data["tools_rendered"],
-            data["frontend"],
-            alone=bool(data.get("alone")),
-            unloaded=data.get("unloaded"),
-            derived=None if data["derived"] is None else DerivedTemplate.from_json(data["derived"]),
-            prompts=tuple(map(FrontendPrompts.from_json, data["prompts"])),
-            plain={name: recorded("", twin) for name, twin in data["plain"].items()},
-            renders=data["renders"],
-            heeds={name: tuple(switches) for name, switches in data.get("heeds", {}).items()},
-            pairs={k: {n: recorded("", r) for n, r in v.items()} for k, v in data.get("pairs", {}).items()},
-        )
+        proof: Proof = from_json(cls, {**data, "verdicts": verdicts})
+        return proof
 
     def explain(self) -> Iterator[str]:
         """Yield the rendered completions and the verdict on each parser, as lines of text."""

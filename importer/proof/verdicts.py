@@ -17,7 +17,6 @@ from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import BLOCKLESS, Sample, SampleCall
 from importer.engines.deaths import Accident
 from importer.engines.parsers import (
-    EngineParser,
     ParserQuestion,
     ParserWorker,
     ReadCall,
@@ -25,10 +24,11 @@ from importer.engines.parsers import (
     Replay,
     Tokens,
 )
+from importer.engines.registries import EngineParser
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
 from importer.proof.completeness import attainable, shortfall
-from importer.proof.result import JudgeReason, ParserVerdict, ProofReason
+from importer.proof.parser_verdict import JudgeReason, ParserVerdict, ProofReason
 from importer.reasons import Reason
 
 

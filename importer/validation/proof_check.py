@@ -11,7 +11,8 @@ from importer import backends
 from importer.document import document_keys
 from importer.document.document import Document
 from importer.engines.parsers import ParserQuestion
-from importer.proof.result import RENDERS_NONE, ParserVerdict, Proof
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import RENDERS_NONE, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from importer.proof import ParserVerdict, Proof
-from importer.proof.result import NO_THINKING, JudgeReason, ProofReason
+from importer.proof.parser_verdict import JudgeReason, ProofReason
+from importer.proof.result import NO_THINKING
 from importer.reasons import Reason
 from importer.sentences import render
 from tests.commandline import BASE, Desk, desk

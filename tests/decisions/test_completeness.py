@@ -14,7 +14,8 @@ from importer.decisions.decision import Chosen, KnownNone, Preferences, Target, 
 from importer.decisions.parsers import ParserReason
 from importer.document.attention import AttentionReason, attention
 from importer.proof.completeness import ranked
-from importer.proof.result import ParserVerdict, Proof
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning

@@ -15,7 +15,7 @@ from importer.document import build
 from importer.document.attention import Attention, AttentionReason
 from importer.document.build import comment, edited, heads, source
 from importer.document.yaml_edit.cst import Layout
-from importer.proof.result import ProofReason
+from importer.proof.parser_verdict import ProofReason
 from importer.reasons import Reason, ReasonKind, key_of
 from importer.sentences import placeholders, short
 from importer.signals import tables

@@ -23,7 +23,7 @@ from importer.document.name_allocator import ALLOWED, slug
 from importer.document.store import write_all
 from importer.document.yaml_edit.source_map import read
 from importer.errors import DocumentError
-from importer.proof.result import ProofReason
+from importer.proof.parser_verdict import ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.reasons import GenerationReason

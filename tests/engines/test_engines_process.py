@@ -145,19 +145,6 @@ def test_a_free_port_lost_to_somebody_quicker_is_replaced(
             assert served.port != quicker.getsockname()[1]
 
 
-@pytest.mark.slow
-def test_a_port_given_and_lost_at_the_last_moment(
-    importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with socket.socket() as quicker:
-        quicker.bind(("127.0.0.1", 0))
-        quicker.listen()
-        monkeypatch.setattr(process, "is_free", lambda _: True)
-        with pytest.raises(EngineError) as caught, toy("serves", weights, port=quicker.getsockname()[1]):
-            pass
-    assert caught.value.kind == "port-taken"
-
-
 def test_no_weights(importer_home: Path, tmp_path: Path) -> None:
     with pytest.raises(EngineError) as caught, toy("serves", tmp_path):
         pass
@@ -172,13 +159,6 @@ def test_a_stubborn_engine_is_killed(
     with toy("stubborn", weights) as served:
         report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, True)
-
-
-@pytest.mark.slow
-def test_the_whole_group_ends_with_it(importer_home: Path, weights: Path) -> None:
-    with toy("parent", weights) as served:
-        pass
-    assert not process_group.alive(served.pid)
 
 
 def test_an_error_in_the_block_ends_the_engine(importer_home: Path, weights: Path) -> None:

@@ -98,12 +98,6 @@ def test_what_is_asked_and_answered_is_whole() -> None:
     assert (done.code, done.output == text, done.errors == text) == (3, True, True)
 
 
-def test_one_that_does_not_read_may_answer() -> None:
-    code = "import os, sys; os.close(0); print('done')"
-    done = launcher.run(isolated("-c", code), Purpose.QUESTION, seconds=60, text="x" * 2**20)
-    assert (done.code, done.output) == (0, "done\n")
-
-
 def test_it_runs_alone_in_the_root_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "csv.py").write_text("raise SystemExit('ran')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -236,16 +230,3 @@ def test_a_process_is_there_while_one_of_its_threads_is() -> None:
     finally:
         launcher.end(process)
     assert not alive(process.pid)
-
-
-def test_what_cannot_be_started_is_an_error_of_the_system() -> None:
-    with pytest.raises(FileNotFoundError):
-        launcher.run(["/nowhere/python"], Purpose.QUESTION, seconds=1)
-
-
-def test_pip_is_that_of_this_python() -> None:
-    from importer.wheels import PIP
-
-    done = launcher.run([*PIP, "--version"], Purpose.INSTALL, seconds=60)
-    assert done.output.startswith("pip ")
-    assert PIP[0] == sys.executable

@@ -15,7 +15,7 @@ from importer.engines import parsers, worker_process
 from importer.engines.parser_worker import markers, replay, wire
 from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
 from importer.errors import EngineError
-from importer.proof.result import ProofReason
+from importer.proof.parser_verdict import ProofReason
 from importer.reasons import Reason
 from importer.sentences import render
 

@@ -82,14 +82,6 @@ def test_the_worker_lists_what_the_registry_says(engine, request, fresh_workers)
         assert found == known
 
 
-def test_each_format_is_read_by_its_parsers_and_no_other(vllm):
-    hermes = readers(vllm, CHATML, JSON)
-    tags = readers(vllm, CHATML, TAGS)
-    assert {"hermes", "qwen3_json", "granite4"} <= hermes
-    assert {"qwen3_coder", "qwen3_xml"} <= tags
-    assert not hermes & tags
-
-
 def test_every_parser_can_be_asked(vllm):
     """Harmony's two names answer for gpt_oss only, and ``hf`` wants a response template."""
     tokens = dataclasses.replace(CHATML, assumed=True)
@@ -117,11 +109,6 @@ def test_the_engine_tells_what_it_would_not_let_the_model_write(vllm):
     assert [r.calls[0].name for r in glm] == ["weather", "weather"]
     assert [r.forbidden for r in glm] == [None, r"'\n' after 'Yes.<tool_call>weather'"]
     assert [r.forbidden for r in ling] == [None, None]
-
-
-def test_a_talk_without_calls_stays_content(vllm):
-    (reading,) = vllm.read(CHATML, [TALK], [ParserQuestion("hermes")])[ParserQuestion("hermes")]
-    assert (reading.calls, reading.content) == ((), "Nothing to call.")
 
 
 def test_reasoning_and_calls_are_read_together(vllm):
@@ -215,32 +202,6 @@ def test_the_response_template_of_the_settings_is_obeyed(vllm):
     (reading,) = vllm.read(settled, [THOUGHT], [ask])[ask]
     assert reading.error is None
     assert reading.reasoning.strip() == "hm"
-
-
-def test_a_prompt_that_opened_the_block_counts(vllm):
-    ask = ParserQuestion(None, "qwen3")
-    whole, opened = vllm.stream(CHATML, [THOUGHT, OPENED], [ask])[ask]
-    assert [r.whole.reasoning.strip() for r in (whole, opened)] == ["hm", "hm"]
-    assert [r.whole.content.strip() for r in (whole, opened)] == ["Yes.", "Yes."]
-
-
-def test_a_stream_that_differs_names_its_split(vllm):
-    text = '[TOOL_CALLS] [{"name": "weather", "arguments": ' + json.dumps(CALL) + "}]"
-    tokens = Tokens(tokens=(("[TOOL_CALLS]", True),), eos="</s>")
-    replays = vllm.stream(
-        tokens, [Sample("m", "[INST] hi [/INST]", text, tools=TOOLS)], [ParserQuestion("xlam")]
-    )
-    (replay,) = replays[ParserQuestion("xlam")]
-    assert calls(replay.whole) == [("weather", CALL)]
-    assert 0 < replay.different <= replay.count
-    assert all(calls_differ(d.reading) for d in replay.examples)
-
-
-def calls_differ(reading):
-    try:
-        return calls(reading) != [("weather", CALL)] or bool(reading.content)
-    except ValueError:
-        return True
 
 
 @pytest.mark.parametrize("engine", ["vllm", "mlx", "mlx-vlm"])

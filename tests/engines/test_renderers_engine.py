@@ -13,9 +13,8 @@ from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.engines import get, install
 from importer.engines.install import Installed
 from importer.engines.parsers import ParserWorker, Tokens
-from importer.engines.renderers import EngineRenderer, WorkerRenderer
-from importer.engines.renderers.rust import RustRenderer, program
-from importer.proof.prompts import Ours, compare
+from importer.engines.rust_renderer import RustRenderer, program
+from importer.proof.prompts import Frontend, Ours, compare
 from importer.proof.result import FrontendPrompts
 from importer.proof.tokens import rendering_tokens
 from tests import template_texts as texts
@@ -60,9 +59,9 @@ def renderer() -> Iterator[Renderer]:
 
 
 @pytest.fixture(scope="module")
-def python(vllm_parsers: Installed) -> Iterator[WorkerRenderer]:
+def python(vllm_parsers: Installed) -> Iterator[ParserWorker]:
     with ParserWorker("vllm", vllm_parsers.python) as worker:
-        yield WorkerRenderer(worker)
+        yield worker
 
 
 @pytest.fixture(scope="module")
@@ -75,20 +74,18 @@ def rust() -> RustRenderer:
 
 
 @pytest.fixture(scope="module")
-def mlx(mlx_engine: Installed) -> Iterator[WorkerRenderer]:
+def mlx(mlx_engine: Installed) -> Iterator[ParserWorker]:
     with ParserWorker("mlx", mlx_engine.python) as worker:
-        yield WorkerRenderer(worker)
+        yield worker
 
 
 @pytest.fixture(scope="module")
-def mlx_vlm(mlx_vlm_engine: Installed) -> Iterator[WorkerRenderer]:
+def mlx_vlm(mlx_vlm_engine: Installed) -> Iterator[ParserWorker]:
     with ParserWorker("mlx-vlm", mlx_vlm_engine.python) as worker:
-        yield WorkerRenderer(worker)
+        yield worker
 
 
-def prompts(
-    engine: EngineRenderer, renderer: Renderer, text: str, *, images: bool = False
-) -> FrontendPrompts:
+def prompts(engine: Frontend, renderer: Renderer, text: str, *, images: bool = False) -> FrontendPrompts:
     template = Template(text, "chat_template.jinja")
     tokens = rendering_tokens(Tokens(chat_template=text, model_type="qwen3"), template, WORDS)
     ours = Ours(template, WORDS, renderer, analyze(template, WORDS, renderer), images)
@@ -111,7 +108,7 @@ def test_plain_templates_are_rendered_as_transformers_does(
         assert found.version
 
 
-def test_mlx_vlm_sorts_the_keys_of_tools(mlx_vlm: WorkerRenderer, renderer: Renderer) -> None:
+def test_mlx_vlm_sorts_the_keys_of_tools(mlx_vlm: ParserWorker, renderer: Renderer) -> None:
     found = prompts(mlx_vlm, renderer, texts.CHATML_JSON)
     assert kinds(found) == {"form"}
     assert found.outcomes["auto"].losses == ()
@@ -126,16 +123,14 @@ def test_mlx_switches_thinking_off_by_itself(
     assert "switched" in kinds(found)
 
 
-def test_vllm_loses_contents_in_parts_and_openai_keeps_them(
-    python: WorkerRenderer, renderer: Renderer
-) -> None:
+def test_vllm_loses_contents_in_parts_and_openai_keeps_them(python: ParserWorker, renderer: Renderer) -> None:
     found = prompts(python, renderer, PARTS)
     assert (found.outcomes["auto"].applied, found.best) == ("string", "openai")
     assert len(found.outcomes["auto"].losses) == 11
     assert {f.fields["place"] for f in found.chosen.losses} == {"tool.content"}  # text in every form
 
 
-def test_an_image_keeps_its_place_in_parts_alone(python: WorkerRenderer, renderer: Renderer) -> None:
+def test_an_image_keeps_its_place_in_parts_alone(python: ParserWorker, renderer: Renderer) -> None:
     """As text, vLLM puts the images of a turn before its words."""
     found = prompts(python, renderer, IMAGES, images=True)
     assert found.outcomes["auto"].of == 12
@@ -146,7 +141,7 @@ def test_an_image_keeps_its_place_in_parts_alone(python: WorkerRenderer, rendere
     assert (unseen.unseen, unseen.best) == (True, "auto")
 
 
-def test_each_template_is_detected_by_itself(python: WorkerRenderer, renderer: Renderer) -> None:
+def test_each_template_is_detected_by_itself(python: ParserWorker, renderer: Renderer) -> None:
     """vLLM keeps the detected form by the name of the model; here every template has the same name."""
     assert prompts(python, renderer, texts.CHATML_JSON).outcomes["auto"].applied == "string"
     assert prompts(python, renderer, USER_PARTS).outcomes["auto"].applied == "openai"
@@ -154,7 +149,7 @@ def test_each_template_is_detected_by_itself(python: WorkerRenderer, renderer: R
 
 
 def test_arguments_are_objects_for_a_template_that_concatenates_text(
-    python: WorkerRenderer, renderer: Renderer
+    python: ParserWorker, renderer: Renderer
 ) -> None:
     found = prompts(python, renderer, TEXT_ARGUMENTS)
     assert kinds(found) == {"refused"}

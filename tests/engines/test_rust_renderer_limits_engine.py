@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from importer.engines import rust_renderer as renderer
 from importer.engines.deaths import Accident
-from importer.engines.parsers import Tokens
-from importer.engines.renderers import Conversation, EngineRefused
-from importer.engines.renderers import rust as renderer
+from importer.engines.parsers import Conversation, Tokens
 from importer.errors import EngineError
+from importer.reasons import Reason
 from tests.waiting import FreeTime, gone, wait_until
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("rust")]
@@ -26,8 +26,8 @@ OWNER = """
 import sys
 from pathlib import Path
 from importer.engines.parsers import Tokens
-from importer.engines.renderers import Conversation
-from importer.engines.renderers.rust import RustRenderer
+from importer.engines.parsers import Conversation
+from importer.engines.rust_renderer import RustRenderer
 asked = [Conversation([{"role": "user", "content": "hi"}])]
 RustRenderer(Path(sys.argv[1])).render(Tokens(chat_template=sys.argv[2]), asked)
 """
@@ -51,7 +51,7 @@ def test_a_template_bomb_ends_at_a_limit(path: Path, template: str, monkeypatch:
         died = (error.kind, template)
     else:
         refused = [a for listed in answers.values() for a in listed]
-        assert all(isinstance(a, EngineRefused) and a.reason.kind is Accident.OVERRUN for a in refused)
+        assert all(isinstance(a, Reason) and a.kind is Accident.OVERRUN for a in refused)
     assert died in (None, ("worker-failed", GROWS))
     assert clock.seconds < 30  # three forms, each asked once
 

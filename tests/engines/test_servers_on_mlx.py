@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from importer.app.target import bind
 from importer.demo import MODEL
 from importer.document.argument_check import arguments_of
 from importer.engines import registries
 from importer.engines.logs import explain
 from importer.engines.mlx_vlm import MlxVlm
-from importer.engines.vllm_mlx import VERSION, VllmMlx
+from importer.engines.vllm_mlx import VllmMlx
 from importer.errors import DocumentError
 from importer.sentences import render
 from tests.commandline import Desk, desk
@@ -57,12 +56,6 @@ def test_mlx_vlm_is_told_whether_to_think(
     assert ("--enable-thinking" in told) == thinks
 
 
-def test_every_numeric_option_is_passed_under_its_name() -> None:
-    numeric = [name for name, one in arguments_of("mlx-vlm").items() if one.kind in ("int", "float")]
-    told = launched(MlxVlm(), {"engine_args": dict.fromkeys(numeric, 1)})
-    assert told[8:] == [w for key in numeric for w in (f"--{key.replace('_', '-')}", "1")]
-
-
 def test_all_sampling_is_the_clients() -> None:
     given = {
         "temperature": 0, "top_p": 0.9, "top_k": 20, "min_p": 0.1, "repeat_penalty": 1.0, "max_tokens": 9,
@@ -98,6 +91,8 @@ def test_the_command_line_of_vllm_mlx() -> None:
         "--max-num-seqs=4", "--offline",
     ]  # fmt: skip
     assert VllmMlx().launch(document, Path("/w"), 1).model == "w"
+    sent = {"parameters": {"temperature": 1, "seed": 7}, "stopwords": ["<end>"]}
+    assert VllmMlx().client_sampling(sent) == {}
 
 
 @pytest.mark.parametrize(
@@ -140,19 +135,6 @@ def test_code_of_a_repository_runs_only_on_the_users_word(tmp_path: Path) -> Non
     with pytest.raises(DocumentError, match="code that vllm-mlx runs at its start"):
         VllmMlx().launch({"name": "m"}, tmp_path, 1)
     VllmMlx().launch({"name": "m", "trust_remote_code": True}, tmp_path, 1)
-
-
-def test_nothing_is_left_for_the_client() -> None:
-    given = {"temperature": 1, "seed": 7, "frequency_penalty": 1.5}
-    assert VllmMlx().client_sampling({"parameters": given, "stopwords": ["<end>"]}) == {}
-
-
-def test_a_document_is_written_for_it_with_its_own_parsers() -> None:
-    target = bind("vllm-mlx").target
-    assert (target.version, target.runs) == (VERSION, True)
-    assert target.has("tool_parser", "hermes")
-    assert not target.has("tool_parser", "granite4")
-    assert registries.load("vllm-mlx").entries["tool"]["hermes"].aliases == ("nous",)
 
 
 @pytest.mark.parametrize(

@@ -83,11 +83,6 @@ def test_stop_words_that_are_tokens_are_ends_and_others_the_clients() -> None:
     assert VllmCpu().launch(document | {"stopwords": []}, FOLDER, 1).files == {}
 
 
-def test_without_parsers_tools_stay_off() -> None:
-    said = told({})
-    assert not {"enable-auto-tool-choice", "tool-call-parser", "reasoning-parser"} & set(said)
-
-
 def test_template_variables_and_engine_args() -> None:
     words = (
         VllmCuda()

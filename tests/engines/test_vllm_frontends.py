@@ -94,15 +94,6 @@ def test_the_words_of_a_start_with_rust() -> None:
     assert launch.files == {}
 
 
-def test_the_same_document_with_python_starts_as_before() -> None:
-    data = document("python", options=["tool_parser:hermes"], parameters={"model": "o/m", "temperature": 0.6})
-    launch = VllmCuda().launch(data, Path("/models/m"), 8000)
-    assert launch.arguments[1] == "vllm.entrypoints.openai.api_server"
-    assert "VLLM_USE_RUST_FRONTEND" not in launch.env
-    assert "--enable-auto-tool-choice" in launch.arguments
-    assert any(word.startswith("--override-generation-config") for word in launch.arguments)
-
-
 def test_what_the_frontend_has_no_option_for() -> None:
     lacking = {"mm_processor_kwargs": {"a": 1}, "max_num_seqs": 8}
     words = VllmCuda().settings(document(engine_args=lacking))
@@ -113,12 +104,9 @@ def test_what_the_frontend_has_no_option_for() -> None:
     unset = document()
     unset["importer"]["unset"] = ["temperature"]
     assert "--generation-config=vllm" in VllmCuda().settings(unset)
-
-
-def test_a_model_that_the_frontend_reads_by_itself_is_started_without_parsers() -> None:
-    data = document()
-    data["importer"]["no_parser"] = {"tool_parser": "built-in", "reasoning_parser": "built-in"}
-    assert not any("parser" in word for word in VllmCuda().settings(data))
+    itself = document()
+    itself["importer"]["no_parser"] = {"tool_parser": "built-in", "reasoning_parser": "built-in"}
+    assert not any("parser" in word for word in VllmCuda().settings(itself))
 
 
 def test_an_earlier_version_cannot_be_started_so() -> None:

@@ -13,8 +13,9 @@ import pytest
 from gen_defaults import checks
 from gen_defaults.checks import CheckFinding, CheckSubject, Proved, Upstream, coverage
 from gen_defaults.checks.finding import PARSERS, SAMPLING
-from importer.engines.registries import Registry, RegistryEntry, load, versions
-from importer.proof.result import ParserVerdict, Proof
+from importer.engines.registries import EngineParser, Registry, load, versions
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import Proof
 from importer.signals import name as pattern
 from importer.signals.tables import raw
 from tests.facts import as_reason
@@ -67,8 +68,8 @@ def small() -> CheckSubject:
         "0.32.0",
         {},
         {
-            "tool": {n: RegistryEntry(n, f"{n}Parser", n) for n in ("hermes", "llama3_json")},
-            "reasoning": {"qwen3": RegistryEntry("qwen3", "Qwen3Parser", "qwen3")},
+            "tool": {n: EngineParser(n, f"{n}Parser", n) for n in ("hermes", "llama3_json")},
+            "reasoning": {"qwen3": EngineParser("qwen3", "Qwen3Parser", "qwen3")},
         },
     )
     return CheckSubject(parsers, sampling, (known,))
@@ -252,7 +253,7 @@ def test_a_parser_that_only_a_newer_version_has_is_noted() -> None:
 
 def with_parser(version: str, name: str = "newer", aliases: tuple[str, ...] = ()) -> Registry:
     registry = small().registries[0]
-    tools = {**registry.entries["tool"], name: RegistryEntry(name, "NewToolParser", "vllm.new", aliases)}
+    tools = {**registry.entries["tool"], name: EngineParser(name, "NewToolParser", "vllm.new", aliases)}
     return replace(registry, version=version, entries={**registry.entries, "tool": tools})
 
 

@@ -38,7 +38,7 @@ NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingfa
 MAY_CONNECT = {
     "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
     "importer.engines.ports", "importer.engines.readiness",  # loopback
-    "importer.engines.renderers.rust", "importer.validation.client",
+    "importer.engines.rust_renderer", "importer.validation.client",
     "importer.service.server",  # connects to nothing
     "importer.wheels.web",  # the package index
 }  # fmt: skip

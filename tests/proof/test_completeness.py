@@ -14,7 +14,7 @@ from importer.proof.completeness import (
     ranked,
     shortfall,
 )
-from importer.proof.result import ParserVerdict
+from importer.proof.parser_verdict import ParserVerdict
 from importer.sentences import render
 from tests.facts import as_reason
 

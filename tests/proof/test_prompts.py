@@ -19,8 +19,7 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
 from importer.document.attention import AttentionReason, attention
 from importer.engines.deaths import Accident, ParserFailure
-from importer.engines.parsers import Tokens
-from importer.engines.renderers import Answer, Conversation, EnginePrompt, EngineRefused
+from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt, Tokens
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
 from importer.proof.prompts import (
@@ -39,8 +38,10 @@ from importer.proof.result import (
     FormatOutcome,
     FrontendPrompts,
     PromptDifference,
+    as_json,
     downgraded,
     evidence_of,
+    from_json,
 )
 from importer.reasons import Reason
 from importer.sentences import render
@@ -61,8 +62,7 @@ Change = Callable[[Conversation, str], str]
 class Scripted:
     """A frontend that renders as transformers does, with a difference of the test's in some forms."""
 
-    frontend = "vllm"
-    formats = ("auto", "string", "openai")
+    name = "vllm"
 
     def __init__(self, text: str, changes: Mapping[str, Any]) -> None:
         self._text, self._changes = text, changes
@@ -72,7 +72,7 @@ class Scripted:
 
     def render(self, _: Tokens, conversations: Sequence[Conversation]) -> dict[str, list[Answer]]:
         plain = self._answers(conversations, None)
-        changes = {form: self._changes.get(form) for form in self.formats}
+        changes = {form: self._changes.get(form) for form in FORMATS}
         return {form: self._answers(conversations, c) if c else [*plain] for form, c in changes.items()}
 
     def _answers(self, conversations: Sequence[Conversation], change: Any) -> list[Answer]:
@@ -83,7 +83,7 @@ class Scripted:
 
     def _answer(self, conversation: Conversation, result: Any, change: Any) -> Answer:
         if not isinstance(result, Rendered):
-            return EngineRefused(result.reason)
+            return result.reason
         return EnginePrompt(change(conversation, result.text) if callable(change) else result.text, "string")
 
 
@@ -204,7 +204,7 @@ def test_refusals_are_losses_unless_transformers_refuses_too() -> None:
     )
     assert compared(strict).outcomes["auto"].findings == ()
     prompts = compared(texts.CHATML_JSON)
-    refusal = EngineRefused(Reason(ParserFailure.RAISED, words="ValueError: no"))
+    refusal = Reason(ParserFailure.RAISED, words="ValueError: no")
     scripted = Scripted(texts.CHATML_JSON, {})
     scripted._answer = lambda *_: refusal  # type: ignore[method-assign]
     prompts = compare(ours(), Tokens(), scripted)
@@ -253,7 +253,7 @@ def test_an_accident_is_no_refusal(times: int, known: bool) -> None:
             answers = super().render(tokens, asked)
             if self.left:
                 self.left -= 1
-                answers["auto"][0] = EngineRefused(Reason(Accident.OVERRUN, seconds=5))
+                answers["auto"][0] = Reason(Accident.OVERRUN, seconds=5)
             return answers
 
     prompts = compare(ours(), Tokens(), Busy(texts.CHATML_JSON, {}))
@@ -285,10 +285,10 @@ def test_a_loss_needs_attention_and_weakens_the_proof_behind_it() -> None:
 
 
 def test_a_receipt_keeps_the_findings() -> None:
-    kept = json.loads(json.dumps(PROMPTS.to_json()))
-    assert FrontendPrompts.from_json(kept) == PROMPTS
+    kept = json.loads(json.dumps(as_json(PROMPTS)))
+    assert from_json(FrontendPrompts, kept) == PROMPTS
     assert "10 of 11 equal" in "\n".join(PROMPTS.explain())
-    assert kept["formats"]["auto"]["findings"][0]["message"] == render(LOST)
+    assert kept["outcomes"]["auto"]["findings"][0]["message"] == render(LOST)
 
 
 def test_equal_texts_have_no_difference_and_every_leaf_is_unique() -> None:

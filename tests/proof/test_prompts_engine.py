@@ -12,7 +12,7 @@ import yaml
 from importer.cli.main import run
 from importer.engines.install import Installed
 from importer.engines.vllm import VllmCpu
-from importer.proof.result import FrontendPrompts
+from importer.proof.result import FrontendPrompts, from_json
 from tests import template_texts as texts
 from tests.commandline import whole_receipt
 from tests.engines.test_renderers_engine import PARTS, TEXT_ARGUMENTS
@@ -64,8 +64,8 @@ def test_the_better_form_of_contents_is_written_and_exported(
     assert run(["export", line["name"], "vllm-command"]) == 0
     assert "--chat-template-content-format=openai" in capsys.readouterr().out
     (prompts,) = (p for p in receipt(line)["proof"]["prompts"] if p["frontend"] == "vllm")
-    assert prompts["formats"]["auto"]["equal"] == 0
-    assert FrontendPrompts.from_json(prompts).best == "openai"
+    found = from_json(FrontendPrompts, prompts)
+    assert (found.outcomes["auto"].equal, found.best) == (0, "openai")
 
 
 def test_a_users_form_stays(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

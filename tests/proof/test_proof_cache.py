@@ -24,12 +24,11 @@ from importer.hub.snapshot import Snapshot
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module
 from importer.proof.cache import cached
+from importer.proof.parser_verdict import JudgeReason, ProofReason
 from importer.proof.result import (
     NO_CALLS,
     NO_THINKING,
     DerivedTemplate,
-    JudgeReason,
-    ProofReason,
     is_read,
     own_renderer,
     rendered_by,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -60,12 +58,6 @@ FENCED = """{% if tools %}{{ tools | tojson }}{% endif %}
 @pytest.fixture(scope="module")
 def vllm(vllm_parsers: Installed) -> Iterator[ParserWorker]:
     with ParserWorker("vllm", vllm_parsers.python) as worker:
-        yield worker
-
-
-@pytest.fixture(scope="module")
-def mlx(mlx_engine: Installed) -> Iterator[ParserWorker]:
-    with ParserWorker("mlx", mlx_engine.python) as worker:
         yield worker
 
 
@@ -155,19 +147,6 @@ def test_vllm_reads_its_formats_and_refutes_the_others(
     assert render(proof.unasked["reasoning_parser"]) == "the template renders no reasoning"
 
 
-@pytest.mark.parametrize(
-    ("text", "right", "wrong"),
-    [(texts.CHATML_JSON, "json_tools", "qwen3_coder"), (texts.XML_PARAMETERS, "qwen3_coder", "json_tools")],
-)
-def test_mlx_reads_its_formats(mlx: ParserWorker, text: str, right: str, wrong: str) -> None:
-    proof = ask(mlx, text, CHATML)
-    assert proof.engine == "mlx"
-    assert right in proof.reads("tool_parser")
-    assert wrong not in proof.reads("tool_parser")
-    refuted = [v.reason for v in proof.verdicts["tool_parser"] if not v.reads]
-    assert all(render(reason).startswith("one-call: ") for reason in refuted)
-
-
 def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker) -> None:
     proof = ask(vllm, texts.PYTHONIC, CHATML)
     assert proof.reads("tool_parser") == []
@@ -175,15 +154,6 @@ def test_a_call_that_nobody_reads_is_no_ground_for_a_parser(vllm: ParserWorker) 
     decision = decide(proof.evidence(), Preferences(), target)["tool_parser"]
     assert decision.status == "unknown"
     assert "no parser of vllm reads what the template writes" in whys(decision)
-
-
-def test_what_a_parser_loses_in_pieces_is_a_finding_and_no_refutation(vllm: ParserWorker) -> None:
-    proof = ask(vllm, FENCED, DEEPSEEK)
-    finding = proof.streaming("tool_parser", "deepseek_v3")
-    assert finding is not None
-    assert render(finding).startswith("whole-only (one-call: ")
-    assert "cut after token" in render(finding)
-    assert ask(vllm, texts.CHATML_JSON, CHATML).streaming("tool_parser", "hermes") is None
 
 
 def test_a_vocabulary_that_nobody_declares_is_assumed_and_said(vllm: ParserWorker) -> None:
@@ -201,34 +171,10 @@ def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker) ->
     assert "llama3_json" in prove(study, tokens_of(LLAMA[:-1]), False, vllm).reads("tool_parser")
 
 
-@pytest.mark.parametrize(
-    ("text", "reads", "not_these"),
-    [
-        (texts.SWITCHED, {"qwen3", "deepseek_r1"}, {"granite", "gemma4"}),
-        (texts.OPENED, {"qwen3", "deepseek_r1"}, {"granite"}),
-    ],
-    ids=["switched", "opened"],
-)
-def test_reasoning_is_proved_alike(
-    vllm: ParserWorker, text: str, reads: set[str], not_these: set[str]
-) -> None:
-    proof = ask(vllm, text, CHATML)
-    assert reads <= set(proof.reads("reasoning_parser"))
-    assert not not_these & set(proof.reads("reasoning_parser"))
-
-
 def test_a_parser_has_the_switches_that_it_listens_to(vllm: ParserWorker) -> None:
     heeds = ask(vllm, texts.OPENED, CHATML).heeds
     assert heeds["qwen3"] == ("enable_thinking",)
     assert heeds["deepseek_r1"] == ()
-
-
-def test_a_model_that_does_not_think_by_default_needs_that_said_to_some_parsers(vllm: ParserWorker) -> None:
-    proof = ask(vllm, texts.OPENED_ON_DEMAND, CHATML)
-    assert proof.setting("qwen3") == {"enable_thinking": False}
-    assert "qwen3" in proof.reads("reasoning_parser")
-    assert "deepseek_r1" not in proof.reads("reasoning_parser")  # it takes every answer for a thought
-    assert proof.setting("deepseek_v3") is None
 
 
 def test_a_request_that_says_nothing_is_read_or_the_document_says_it(vllm: ParserWorker) -> None:
@@ -283,21 +229,6 @@ def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> Non
     fact = prove(study_of(text, words), tokens_of(words), True, vllm, derives=True).evidence()[0]
     assert {*fact.value["liberal"], "hf"} == {*fact.value["reads"]}
     assert (fact.value["derived"], "hermes" in fact.value["reads"]) == (["tool_parser"], False)
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("fresh_workers")
-def test_a_worker_killed_in_between_is_started_again(vllm_parsers: Installed) -> None:
-    with ParserWorker("vllm", vllm_parsers.python) as worker:
-        before = ask(worker, texts.CHATML_JSON, CHATML)
-        assert worker._conversation is not None
-        os.kill(worker._conversation._process.pid, signal.SIGKILL)
-        after = ask(worker, texts.XML_PARAMETERS, CHATML)
-        assert worker._conversation is not None
-    assert "hermes" in before.reads("tool_parser")
-    assert "qwen3_coder" in after.reads("tool_parser")
-    failed = [reason for v in after.verdicts["tool_parser"] for reason in v.failed.values()]
-    assert not any("ended with" in render(reason) for reason in failed)
 
 
 # The whole way

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importer.chat_template.samples import Sample, SampleCall, Thinking
 from importer.chat_template.study import TemplateAnalysis
+from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.prove import unsettled
-from importer.proof.result import ParserVerdict
 from tests.facts import as_reason
 
 NEEDED = ("thinking-whole", "thinking-off-said")

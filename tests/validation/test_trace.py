@@ -12,7 +12,8 @@ import pytest
 from importer.app.local_evidence import offline_parsers
 from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
-from importer.proof.result import ParserVerdict, Proof
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import cause
 from importer.validation.calls import judge_unread

@@ -13,7 +13,8 @@ import pytest
 from importer.app.local_evidence import rendering
 from importer.engines.deaths import Death, Died
 from importer.progress import silent
-from importer.proof.result import NO_CALLS, ParserVerdict, Proof
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import NO_CALLS, Proof
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.validation import cause, failures, proof_check

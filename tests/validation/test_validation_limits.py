@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from importer.proof.result import JudgeReason, ParserVerdict, Proof, ProofReason
+from importer.proof.parser_verdict import JudgeReason, ParserVerdict, ProofReason
+from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import cause
 from importer.validation.cause import BlameReason

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from importer.proof.result import ParserVerdict, Proof
+from importer.proof.parser_verdict import ParserVerdict
+from importer.proof.result import Proof
 from importer.sentences import render
 from importer.validation import proof_check
 from importer.validation.calls import judge_call

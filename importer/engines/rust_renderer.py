@@ -25,10 +25,9 @@ import psutil
 
 from importer import config, launcher
 from importer.engines.deaths import Accident, ParserFailure
-from importer.engines.parsers import Tokens
+from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt, Tokens
 from importer.engines.ports import LOOPBACK, free_port
 from importer.engines.process import SUPERVISOR, lifeline
-from importer.engines.renderers import FORMATS, Answer, Conversation, EnginePrompt, EngineRefused
 from importer.engines.tokenizer import byte_of_character
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
@@ -64,8 +63,7 @@ def program(python: Path | None = None) -> Path | None:
 class RustRenderer:
     """The Rust frontend at ``path``; each question starts it once per form of contents, side by side."""
 
-    frontend = "vllm-rust"
-    formats = FORMATS
+    name = "vllm-rust"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +124,7 @@ class _Server(Closing):
         Once an answer was late there is no other: the program may still be busy with it.
         """
         if self._late is not None:
-            return EngineRefused(self._late)
+            return self._late
         body = {
             "model": "model",
             "messages": [_once(message) for message in conversation.messages],
@@ -138,9 +136,9 @@ class _Server(Closing):
             if launcher.ended(self._process, GRACE) is not None:
                 raise _failed(self._last_line()) from None
             self._late = Reason(Accident.OVERRUN, seconds=SECONDS)
-            return EngineRefused(self._late)
+            return self._late
         if len(text) > MOST_ANSWER:
-            return EngineRefused(Reason(Accident.MEMORY))
+            return Reason(Accident.MEMORY)
         try:
             data = json.loads(text)
         except ValueError:
@@ -225,8 +223,8 @@ def _message(data: Any) -> str:
     return str(error.get("message", "")) if isinstance(error, Mapping) else ""
 
 
-def _refused(words: str) -> EngineRefused:
-    return EngineRefused(Reason(ParserFailure.RAISED, words=" ".join(words.split())[:300]))
+def _refused(words: str) -> Reason:
+    return Reason(ParserFailure.RAISED, words=" ".join(words.split())[:300])
 
 
 def _failed(problem: str) -> EngineError:
