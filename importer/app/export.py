@@ -40,12 +40,13 @@ def export_valid(
 
     Raises UsageError: "unknown-format", "unknown-parser"; DocumentError: "not-approved" with
     ``approved_only``, "needs-approval" for a document that grants something, "cannot-export" with reason and
-    remedy.
+    remedy, "no-receipt" for a damaged one.
     """
     consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
     if approved_only and not stored.approved:
         raise DocumentError("not-approved", name=origin.name, review=stored.review)
+    stored.check_receipt()
     approvals.need(stored)
     check_named(stored.data)
     return consumer.export(stored.data, stored.receipt, Options(device, template)), origin

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from importer.app import approvals
 from importer.app.parser_choice import check_named
 from importer.app.states import INVALID, State
+from importer.document import schema
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
 from importer.document.entry_facts import EntryFacts, entry_facts
@@ -222,9 +223,11 @@ def rows(store: Store) -> list[dict[str, object]]:
 
 
 def row_of(store: Store, name: str) -> dict[str, object]:
-    """Return the row of a document; one that cannot be read has a row, too."""
+    """Return the row of a document; one that cannot be read, or is not valid, has a row, too."""
     try:
         stored = load(store.path(name), details=False)
+        stored.check_receipt()
+        schema.check("document", stored.data, stored.path)
     except DocumentError as error:
         unread = dict.fromkeys(("model", "revision", "backend"))
         trouble = {"kind": INVALID, "key": STATE_KEY, "reason": {}, "message": error.message}

@@ -113,7 +113,7 @@ def _replace(store: Store, path: Path, before: str, text: str) -> None:
     """Write the edited text; where another process wrote meanwhile, keep it in a file beside."""
     with store.locked():
         if _read(path) == before:
-            write_all({path: _commented(path, text)})
+            write_all({path.resolve(): _commented(path, text)})  # a link stays one
             return
     descriptor, name = tempfile.mkstemp(prefix=f"{path.stem}-", suffix=path.suffix)
     os.close(descriptor)

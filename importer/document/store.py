@@ -83,11 +83,11 @@ def commit(path: Path, contents: Mapping[Path, str]) -> None:
 
     They are written into a folder, and its new name commits them: whoever reads the document next moves what
     is left in it to its place, if the document is still the one to replace. Files of a receipt that were not
-    read whole, or whose document is gone, are kept under other names. The caller holds the lock. Raises
-    DocumentError("cannot-write").
+    read whole, or whose document is gone, are kept under other names. Where the document is a link, the file
+    that it leads to is replaced. The caller holds the lock. Raises DocumentError("cannot-write").
     """
     finish(path)
-    staging, file = path.with_name(f".{path.stem}.part"), path
+    staging = file = path.with_name(f".{path.stem}.part")
     make_folder(path.parent)
     try:
         with suppress(FileNotFoundError):
@@ -96,15 +96,29 @@ def commit(path: Path, contents: Mapping[Path, str]) -> None:
         (staging / REPLACES).write_text(_present(path))
         new = {file: text.encode() for file, text in contents.items()}
         for file, content in (new | _aside(path, new)).items():
-            if file.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            _check_place(_target(file, path), staging)
             _fill(staging / file.name, content, file)
-        staging.rename(_committed(path))
+        file = _committed(path)
+        staging.rename(file)
     except OSError as error:
         raise DocumentError("cannot-write", path=file, problem=error.strerror or error) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     finish(path)
+
+
+def _target(file: Path, document: Path) -> Path:
+    """Return the place of a file: of a document that is a link, where it leads. No other link is followed."""
+    return file.resolve() if file == document and file.exists() else file
+
+
+def _check_place(place: Path, staging: Path) -> None:
+    """Raise OSError where no file can be moved to a place."""
+    same = place.parent.stat().st_dev == staging.stat().st_dev
+    writable = os.access(place.parent, os.W_OK | os.X_OK)
+    number = errno.EISDIR if place.is_dir() else errno.EXDEV if not same else 0 if writable else errno.EACCES
+    if number:
+        raise OSError(number, os.strerror(number))
 
 
 def _committed(path: Path) -> Path:
@@ -127,7 +141,7 @@ def finish(path: Path) -> None:
         for one in sorted(folder.iterdir()):
             if one.name.startswith(f"{path.stem}.") and not one.is_symlink():
                 with suppress(FileNotFoundError):  # another process was faster
-                    one.replace(path.with_name(one.name))
+                    one.replace(_target(path.with_name(one.name), path))
         (folder / REPLACES).unlink(missing_ok=True)
         folder.rmdir()
 
@@ -142,22 +156,23 @@ def _present(path: Path) -> str:
 
 def _aside(document: Path, new: Mapping[Path, bytes]) -> dict[Path, bytes]:
     """Return what ``new`` files of a document would replace unread, under names of their own."""
-    path = receipt_path(document)
-    side, held = receipt_files.side_path(path), dict[Path, bytes]()
-    for file in (path, side):
-        with suppress(FileNotFoundError):
-            held[file] = read_plain(file, LONGEST_RECEIPT)
-    data, unread = _read(path)
+    data, unread = _read(receipt_path(document))
     if data is None or not os.path.lexists(document):
         unread = [receipt_files.ENDING, receipt_files.SIDE]
-    elif side in held and _json(side) is None:
-        unread.append(receipt_files.SIDE)
+    held = dict[str, bytes]()
+    for ending in unread:
+        file = document.with_name(document.stem + ending)
+        try:
+            content = read_plain(file, LONGEST_RECEIPT)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise DocumentError("cannot-write", path=file, problem=why(error)) from None
+        if new.get(file, content) != content:
+            held[ending] = content
     number = hashlib.sha256(b"".join(held.values())).hexdigest()[:8]
-    stem = path.name.removesuffix(receipt_files.ENDING)
     return {
-        file.with_name(f"{stem}.{number}{ending}"): held[file]
-        for file, ending in ((path, receipt_files.ENDING), (side, receipt_files.SIDE))
-        if ending in unread and file in held and new.get(file, held[file]) != held[file]
+        document.with_name(f"{document.stem}.{number}{ending}"): content for ending, content in held.items()
     }
 
 
@@ -290,11 +305,15 @@ class StoredDocument:
 
     def need_receipt(self) -> Receipt:
         """Return the receipt; raises DocumentError("no-receipt")."""
+        self.check_receipt()
         if self.receipt is None:
-            there = receipt_path(self.path).exists()
-            problem = Reason(StoreReason.DAMAGED if there else StoreReason.MISSING)
-            raise DocumentError("no-receipt", path=self.path, problem=problem)
+            raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.MISSING))
         return self.receipt
+
+    def check_receipt(self) -> None:
+        """Raise DocumentError("no-receipt") for a damaged one; a document may have none."""
+        if self.receipt is None and receipt_path(self.path).exists():
+            raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.DAMAGED))
 
 
 @frozen
@@ -443,15 +462,15 @@ def _read(path: Path, *, details: bool = True) -> tuple[dict[str, Any] | None, l
     """Return a receipt's data as ``receipt_files.whole`` does; ``None`` for what does not fit the schema."""
     from importer.document.receipt import check_number
 
-    small = _json(path)
+    small, place = _json(path), receipt_files.side_path(path)
     check_number(small, path)
+    side = _json(place) if details else None
     try:
-        side = _json(receipt_files.side_path(path)) if details else None
         data, unread = receipt_files.whole(mapping(small), side)
         schema.check("receipt", data, path)
     except (ValueError, RecursionError, DocumentError):
         return None, []
-    return data, unread
+    return data, unread if side is not None or not place.exists() else [*unread, receipt_files.SIDE]
 
 
 def _json(path: Path) -> object:

@@ -31,7 +31,7 @@ class HoldingReason(ReasonKind):
     OTHER_ENGINE = "other-engine", "it ran on {ran}, and the document is for {meant}"
     OTHER_VERSION = "other-version", "it ran on {engine} {ran}, and the document is for {meant}"
     OTHER_WEIGHTS = "other-weights", "it ran on other weights ({files:and})"
-    NEW_FILES = "new-files", "{files:and} were written since, and not compared yet"
+    NEW_FILES = "new-files", "{files:and} are new here, and not compared yet"
 
 
 @frozen

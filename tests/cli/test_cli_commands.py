@@ -108,7 +108,7 @@ def test_one_broken_document_does_not_hide_the_others(desk: Desk) -> None:
     (desk.folder / "models" / "z.yaml").write_text("parameters: 5\nimporter: 5")
     ran = desk("list", "--json")
     rows = {r["name"]: r["review"] for r in map(json.loads, ran.out.splitlines())}
-    assert (ran.code, rows) == (0, {"a": "invalid", "base": "draft", "z": "no receipt"})
+    assert (ran.code, rows) == (0, {"a": "invalid", "base": "draft", "z": "invalid"})
 
 
 def test_documents_that_cannot_be_read(desk: Desk) -> None:

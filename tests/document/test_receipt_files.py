@@ -155,6 +155,49 @@ def test_an_edit_after_a_write_that_was_killed_stays(desk: Desk) -> None:
     assert desk.files().keys() == before.keys()
 
 
+def test_a_document_that_is_a_link_stays_one(desk: Desk) -> None:
+    """A link in place of a receipt is no such thing: it may lead anywhere."""
+    store = validated(desk)
+    path, real = store.path("base"), desk.folder / "real.yaml"
+    path.rename(real)
+    path.symlink_to(real)
+    before = real.read_text()
+    receipt_path(path).rename(desk.folder / "receipt")
+    receipt_path(path).symlink_to(desk.folder / "receipt")
+    held = (desk.folder / "receipt").read_bytes()
+    assert desk("acme/base", "--set", "temperature=0.1", "--yes").code == 0
+    assert path.is_symlink()
+    assert real.read_text() != before
+    assert not receipt_path(path).is_symlink()
+    assert (desk.folder / "receipt").read_bytes() == held
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(".base.part", "file"), (".base.commit", "folder"), ("base.evidence.json", "folder")]
+)
+def test_what_stands_in_the_way_of_a_write_is_named(desk: Desk, name: str, kind: str) -> None:
+    store = validated(desk)
+    way, before = desk.folder / "models" / name, desk.files()
+    if way.exists():
+        way.unlink()
+    way.mkdir() if kind == "folder" else way.touch()
+    (way / "x").touch() if kind == "folder" else None
+    ran = desk("review", "base", "--approve")
+    assert (ran.code, f"models/{name} could not be" in ran.err) == (5, True), ran.err
+    assert len(ran.err.splitlines()) == 2
+    assert store.load("base").text.encode() == before["models/base.yaml"]
+
+
+@pytest.mark.parametrize("words", [("show", "base"), ("export", "base", "localai"), ("list", "--json")])
+def test_a_receipt_that_was_cut_is_damaged_everywhere(desk: Desk, words: tuple[str, ...]) -> None:
+    path = receipt_path(validated(desk).path("base"))
+    path.write_bytes(path.read_bytes()[:-20])
+    ran = desk(*words)
+    assert (ran.code, "has no readable receipt: it is damaged" in ran.out + ran.err) == (
+        0 if words[0] == "list" else 5, True,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("left", ["", "{", None])
 def test_an_import_keeps_the_evidence_of_a_damaged_receipt(desk: Desk, left: str | None) -> None:
     store = validated(desk)
