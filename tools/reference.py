@@ -40,6 +40,9 @@ Each command with its options, as `importer COMMAND --help` prints them. Generat
 | 75 | the machine was too busy, or the sandbox died twice: nothing was decided or written |
 | 130 | interrupted |
 
+`--from` and `recheck` end with the code of the first failure. Each command has `-q`, `--quiet` (errors and results alone) and `-v`,
+`--verbose` (each step, and the traceback of a fault of importer itself).
+
 ## Variables
 
 | variable | effect |
@@ -55,7 +58,6 @@ Each command with its options, as `importer COMMAND --help` prints them. Generat
 | `IMPORTER_VLLM_RS` | the program of vLLM's Rust frontend |
 | `IMPORTER_ENGINE_ENV` | names of further variables that engines inherit |
 | `IMPORTER_SERVE_PORT` and the like | settings of the service |
-| `IMPORTER_DEBUG` | `1` prints the traceback of a fault of importer itself |
 """
 
 

@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from importer.cli.commands import COMMANDS, GROUPS, MEANT, action, described
 from importer.cli.messages import Command
@@ -40,13 +40,25 @@ EXITS = """\
 
 Exit codes: 0 done, 1 a probe failed, a recheck found changes, a comparison got worse, or the doctor found a
 blocker, 2 usage, 3 Hub, 4 repository, 5 document, 6 engine, 7 service, 8 a cluster or another machine,
-70 a fault of the importer, 75 the machine is too busy, 130 stopped.
+70 a fault of the importer, 75 the machine is too busy, 130 stopped. Of many, the first failure's.
 A pipe that is closed early changes nothing.
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse whose complaints are UsageErrors, so that they look like all others."""
+    """argparse whose complaints are UsageErrors, so that they look like all others; each has -q and -v."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        how_much = self.add_mutually_exclusive_group()
+        for short, name, verbosity, text in (
+            ("-q", "--quiet", -1, "print errors and results alone"),
+            ("-v", "--verbose", 1, "print each step, and the traceback of a fault of importer itself"),
+        ):
+            how_much.add_argument(
+                short, name, dest="verbosity", action="store_const", const=verbosity,
+                default=argparse.SUPPRESS, help=text,
+            )  # fmt: skip
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and leaving."""

@@ -73,8 +73,9 @@ Decide = Callable[[ImportRequest], Decided]
 Finish = Callable[[Decided], str]
 
 
-def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
-    """Answer every line; a reference that fails is answered with its error. Exit code 0 when all are.
+def run(arguments: argparse.Namespace, sandbox: Sandbox) -> int:
+    """Answer every line; a reference that fails is answered with its error. Return the first failure's exit
+    code, else 0.
 
     Raises UsageError where the list cannot be read.
     """
@@ -99,23 +100,27 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
                 return resolve_and_decide(request, bench, ANYWHERE, names=names)
 
         requests = (replace(pattern, reference=reference) for reference in references)
-        for done, line in enumerate(answers(requests, decide, finish), 1):
+        failed = 0
+        for done, (line, code) in enumerate(answers(requests, decide, finish), 1):
+            failed = failed or code
             output.printed_json(line)
             sys.stdout.flush()
             progress(Step(f"{done} of {len(references)}", done, len(references)))
+    return failed
 
 
-def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -> Iterator[str]:
-    """Yield one line per request, in order. ``decide`` runs in several threads, ``finish`` in this one."""
+def answers(requests: Iterable[ImportRequest], decide: Decide, finish: Finish) -> Iterator[tuple[str, int]]:
+    """Yield one line per request with its exit code, in order; ``decide`` runs in several threads."""
     for request, future in in_order(requests, decide):
         yield _answer(request, future, finish)
 
 
-def _answer(request: ImportRequest, future: Future[Decided], finish: Finish) -> str:
+def _answer(request: ImportRequest, future: Future[Decided], finish: Finish) -> tuple[str, int]:
     try:
-        return finish(future.result())
+        return finish(future.result()), 0
     except Exception as error:  # one reference must not cost the others their answers
-        return error_line(request.reference, described(error))
+        told = described(error)
+        return error_line(request.reference, told), told.exit_code
 
 
 def _read(source: str) -> Iterator[str]:

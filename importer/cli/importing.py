@@ -17,6 +17,7 @@ from importer.app.session import ImportSession
 from importer.cli import messages, output
 from importer.cli.import_summary import attention, import_lines
 from importer.cli.options import INSTALLED, chosen
+from importer.cli.streams import VERBOSITY
 from importer.config import now
 from importer.document.build import to_json
 from importer.document.document_keys import json_text
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         output.note(attention(warning))
     for line in output.tries(planned.fit.to_json()):
         output.note(line)
-    if not arguments.json:
+    if not arguments.json and VERBOSITY.get() >= 0:
         _show(planned, path)
     _print_changes(request, settled)
     if arguments.explain:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import sys
@@ -70,10 +69,12 @@ def _finished(argv: list[str], sandbox: Sandbox | None) -> int:
     except UsageError as error:
         settings, unreadable = {}, error  # --help and --version need none
     config.PROJECT.set(settings)
+    streams.VERBOSITY.set(0)
     try:
         parsed = typed.parse(argv)
         if unreadable is not None:
             raise unreadable
+        streams.VERBOSITY.set(getattr(parsed, "verbosity", 0))
         parsed.sandbox = sandbox
         code = action(parsed.command).run(parsed) or 0
     except SystemExit as left:  # how argparse ends after --help and --version
@@ -99,7 +100,7 @@ def extra_of(module: str | None) -> str | None:
 
 
 def _internal(argv: list[str], error: Exception) -> int:
-    if os.environ.get("IMPORTER_DEBUG"):
+    if streams.VERBOSITY.get() > 0:
         raise error
     return _print_error(argv, described(error))
 

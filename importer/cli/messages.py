@@ -207,7 +207,7 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
     "early-gallery": "Export the documents with the importer that made it, and choose another --database.",
     "not-listening": "Choose another --host or --port.",
-    "internal": "Set IMPORTER_DEBUG=1 to see where, and report it.",
+    "internal": "Run it again with -v to see where, and report it.",
     "cannot-open": "Check the path and its permissions.",
     "output-closed": "Free space, or write the output elsewhere.",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from importer import sentences
 from importer.cli import messages
 from importer.cli.options import in_folder
-from importer.cli.streams import to_stderr
+from importer.cli.streams import VERBOSITY, to_stderr
 from importer.progress import Step
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 
 
 def note(text: str) -> None:
-    """Print one line to stderr."""
-    to_stderr(plain(text))
+    """Print one line to stderr, unless errors alone are printed."""
+    if VERBOSITY.get() >= 0:
+        to_stderr(plain(text))
 
 
 def without_details(stored: StoredDocument) -> None:
@@ -246,7 +247,7 @@ class Progress:
         self._title = title
         self._display: Any = None
         self._timer: threading.Timer | None = None
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and VERBOSITY.get() == 0:
             self._display = _display()
             self._task = self._display.add_task(_text(title), total=None)
             import threading
@@ -256,7 +257,9 @@ class Progress:
             self._timer.start()
 
     def __call__(self, step: str) -> None:
-        """Show ``step`` beside the title."""
+        """Show ``step`` beside the title; as a line where each one is printed, of counted ones the last."""
+        if VERBOSITY.get() > 0 and (not isinstance(step, Step) or step.done >= step.total):
+            note(f"{self._title}: {step}")
         if self._display is None:
             return
         done, total = (step.done, step.total) if isinstance(step, Step) else (0, None)

@@ -6,10 +6,15 @@ import io
 import os
 import sys
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
+
+
+# -1 where errors alone are printed, 1 where each step is, too, and the traceback of a fault.
+VERBOSITY: ContextVar[int] = ContextVar("VERBOSITY", default=0)
 
 
 def prepare() -> None:

@@ -91,6 +91,15 @@ def parsed(url: str) -> URL:
     raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.FORM))
 
 
+def need_file(url: str) -> Path | None:
+    """Return the file of an SQLite database; raises ServiceError("no-gallery") where it is not there."""
+    place = parsed(url)
+    file = Path(str(place.database)) if place.get_backend_name() == "sqlite" else None
+    if file is not None and not file.is_file():
+        raise ServiceError("no-gallery", place=file, problem="there is no such file")
+    return file
+
+
 def _sqlite(url: URL) -> Engine:
     engine = create_engine(url, pool_size=THREADS, max_overflow=0, connect_args={"timeout": PATIENCE})
 
@@ -159,13 +168,10 @@ def backup(url: str, target: Path) -> int:
     UsageError("bad-value") for PostgreSQL, ServiceError("no-gallery"), and DocumentError("cannot-write"),
     also where the file exists.
     """
-    place = parsed(url)
-    if place.get_backend_name() != "sqlite":
+    source = need_file(url)
+    if source is None:
         raise UsageError("bad-value", setting=Setting.DATABASE, problem=Reason(DatabaseReason.OWN_COPY))
-    source = Path(str(place.database))
     try:
-        if not source.is_file():
-            raise ServiceError("no-gallery", place=source, problem="there is no such file")
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
         os.close(descriptor)
         part = Path(name)

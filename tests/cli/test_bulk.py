@@ -68,7 +68,7 @@ def test_every_line_is_answered_in_order(desk: Desk) -> None:
     )
     ran = desk("--from", "list")
     found = lines(ran)
-    assert ran.code == 0
+    assert ran.code == 2  # of the first line that is refused
     references = ["acme/base", "a b", "./nowhere", "other/base@v9", "acme/chat", "acme/base"]
     assert [line["reference"] for line in found] == references
     kinds = [line["error"]["kind"] if "error" in line else line["name"] for line in found]
@@ -159,7 +159,8 @@ def test_what_is_under_way_is_bounded() -> None:
     def finish(_: Decided) -> str:
         raise AssertionError
 
-    for number, line in enumerate(bulk.answers(requests(), decide, finish), 1):
+    for number, (line, code) in enumerate(bulk.answers(requests(), decide, finish), 1):
+        assert code == HubError.exit_code
         assert json.loads(line)["reference"] == f"a/{number - 1}"
         assert len(begun) - number < 2 * bulk.AT_A_TIME
     assert number == 500

@@ -79,6 +79,16 @@ def test_stdout_carries_the_result_only(desk: Desk) -> None:
     assert "\x1b" not in plain.out + plain.err + ran.err
 
 
+def test_quiet_prints_errors_alone_and_verbose_each_step(desk: Desk) -> None:
+    quiet = desk("acme/base", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    assert desk("list", "-q").out
+    assert "There is no document" in desk("show", "none", "-q").err
+    assert "acme/base: resolving" in desk("acme/base", "-v").err
+    assert "resolving" not in desk("acme/base").err
+    assert desk("acme/base", "-q", "-v").code == 2
+
+
 # Options
 
 

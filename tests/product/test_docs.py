@@ -106,7 +106,7 @@ def test_every_variable_is_told() -> None:
     code = {
         n for p in (ROOT / "importer").rglob("*.py") for n in named.findall(p.read_text(encoding="utf-8"))
     }
-    assert {"IMPORTER_HOME", "IMPORTER_DEBUG"} <= code
+    assert {"IMPORTER_HOME", "IMPORTER_DIR"} <= code
     assert {n for n in code if n not in COMMAND_PAGE} == set()
 
 

@@ -56,6 +56,12 @@ def test_a_database_that_cannot_be_used_is_one_sentence(desk: Desk, command: str
         assert "sekret" not in ran.err
 
 
+def test_an_audit_of_a_wrong_path_makes_no_database(desk: Desk) -> None:
+    ran = desk("admin", "audit", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    assert (ran.code, "there is no such file" in ran.err) == (7, True)
+    assert not list(desk.folder.glob("g.sqlite*"))
+
+
 def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
     database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
     prepare(database)

@@ -57,7 +57,7 @@ def add_arguments_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-V", "--version", action="version", version=f"importer {__version__}")
 
 
-def run_import(arguments: argparse.Namespace) -> None:
+def run_import(arguments: argparse.Namespace) -> int:
     """Import one model, or every one of a list; raises ImporterError."""
     _check(arguments)
     from importer.sandbox.pool import borrowed
@@ -66,11 +66,11 @@ def run_import(arguments: argparse.Namespace) -> None:
         if arguments.source is not None:
             from importer.cli import bulk
 
-            bulk.run(arguments, sandbox)
-        else:
-            from importer.cli import importing
+            return bulk.run(arguments, sandbox)
+        from importer.cli import importing
 
-            importing.run(arguments, sandbox)
+        importing.run(arguments, sandbox)
+        return 0
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -167,12 +167,15 @@ def _run_audit(arguments: argparse.Namespace) -> None:
     from importer.cli import output
     from importer.errors import ServiceError
     from importer.storage import audit
+    from importer.storage.database import need_file
     from importer.storage.schema import open_database
 
     after = config.number(arguments.after, LAST, 0)
     if after is None:
         raise ServiceError("bad-setting", place="--after", problem="it is no entry's id")
-    database = open_database(settings_of(arguments).url)
+    url = settings_of(arguments).url
+    need_file(url)  # a wrong path makes no database
+    database = open_database(url)
     with closing(database), database.reading() as connection:
         output.json_lines(asdict(one) for one in audit.exported(connection, after))
 
