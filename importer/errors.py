@@ -433,7 +433,6 @@ class ServiceError(ImporterError):
         "not-ready-to-release": Kind("{name} cannot be released, it is {state}: {why}."),
         "unknown-parameter": Kind("Unknown query parameter {name!r}.", more=("near",), data=("errors",)),
         "too-many-connections": Kind("The server has as many connections as it takes.", more=("seconds",)),
-        "unknown-pool": Kind("This server has no pool {name!r}.", more=("known",)),
     }
 
 

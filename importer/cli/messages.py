@@ -219,7 +219,7 @@ ELSEWHERE = frozenset({
     "needs-approver", "code-not-approved", "not-ended", "has-ended", "ambiguous", "no-directories", "body-too-large",
     "wrong-type", "too-many", "too-slow", "busy", "not-ready", "no-database", "gave-up",
     "digest-required", "not-ready-to-release",
-    "unknown-parameter", "too-many-connections", "unknown-pool",
+    "unknown-parameter", "too-many-connections",
 })  # fmt: skip
 
 

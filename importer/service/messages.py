@@ -63,7 +63,6 @@ HINTS: Mapping[str, Text] = STEPS | {
     "would-not-run": "{remedy}",
     "worker-failed": "Check the engine's environment on the server.",
     "program-missing": "Install {program} on the server.",
-    "unknown-pool": "Pools: {known}. The server's operator sets them.",
     "bad-request": "See /openapi.json on the server for what it takes.",
     "bad-json": "Send JSON, with Content-Type: application/json.",
     "no-key": "Send it as 'Authorization: Bearer KEY'; the server's operator makes one.",

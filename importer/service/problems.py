@@ -46,7 +46,7 @@ BY_KIND: Mapping[str, int] = {
     "bad-request": 422,
     "no-key": 401, "wrong-scope": 403, "foreign-page": 403, "foreign-host": 421, "no-such-page": 404,
     "page-not-built": 503,
-    "unknown-pool": 422, "folder-beside": 409, "program-missing": 503,
+    "folder-beside": 409, "program-missing": 503,
     "needs-approver": 403, "code-not-approved": 409,
     "wrong-method": 405, "no-such-job": 404, "no-such-version": 404,
     "precondition-failed": 412, "precondition-required": 428,

@@ -62,12 +62,6 @@ def _backends(names: list[str]) -> str | None:
     return None if odd is None else f"{odd!r} is none of {', '.join(backends.NAMES)}"
 
 
-def _pools(texts: list[str]) -> str | None:
-    from importer.service.pool_setting import fault
-
-    return fault(texts)
-
-
 def _size(text: str) -> str | None:
     """Return a problem for what is not an amount of memory."""
     from importer.memory import devices
@@ -124,15 +118,6 @@ class Settings:
     device: str = _set("", "the name of the device for validations, one at a time (default: its kind)")
     memory: str = _set(
         "", "the memory that validations may take, such as 48GiB (default: the machine's)", check=_size
-    )
-    pool: list[str] = _set(
-        [],
-        "NAME=COMMAND or NAME:SCOPE=COMMAND: a place for validations, such as gpu=ssh:gpu1",
-        check=_pools,
-    )
-    pool_runs: int = _set(8, "validations on pools that this process runs at a time", least=0, most=256)
-    pool_wait: int = _set(
-        86_400, "seconds that a validation may wait for its start on a pool", least=1, most=10_000_000
     )
     largest_body: int = _set(
         2_000_000, "bytes of a request's body", least=1000, most=1_000_000_000, flags=SERVER

@@ -8,7 +8,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, update
 
 from importer.config import now
 from importer.errors import ServiceError
@@ -18,24 +18,6 @@ from importer.storage.database import fresh
 from importer.storage.processes import signal
 
 J, E, S = tables.jobs.c, tables.events.c, tables.steps.c
-PREFIX = "pool:"  # of the device of a job on a pool
-
-
-def device(pool: str | None) -> str | None:
-    """Return the device of a job on a pool."""
-    return None if pool is None else f"{PREFIX}{pool}"
-
-
-def on_pool(device: str | None) -> bool:
-    """Return whether a job with this device runs on a pool."""
-    return device is not None and device.startswith(PREFIX)
-
-
-def kept_device() -> ColumnElement[str | None]:
-    """Return a job's device for another attempt: a pool stays, a device of a process does not."""
-    return case((J.device.startswith(PREFIX, autoescape=True), J.device), else_=None)
-
-
 Kind = Literal["import", "imports", "validation", "recheck"]
 State = Literal["queued", "running", "waiting", "succeeded", "failed", "cancelled"]
 OPEN = ("queued", "running")
@@ -127,14 +109,13 @@ def create(
     engine: str | None = None,
     memory: int | None = None,
     text: str | None = None,
-    pool: str | None = None,
 ) -> Job:
     """Add a queued job, alone or in the list ``root``; ``text`` is what it waits for."""
     ident = fresh()
     row = {
         "id": ident, "kind": kind, "root": root.id if root else ident, "place": place, "state": "queued",
         "request": json.dumps(request), "says": text, "by": by, "config": config, "engine": engine,
-        "memory": memory, "device": device(pool), "attempt": 1, "claims": 0, "events": 0,
+        "memory": memory, "attempt": 1, "claims": 0, "events": 0,
         "created_at": now(),
     }  # fmt: skip
     connection.execute(insert(tables.jobs).values(**row))
@@ -310,7 +291,7 @@ def again(connection: Connection, job: Job, request: Mapping[str, object]) -> Jo
     """Begin another attempt of a job that has ended; raises ServiceError("not-ended")."""
     fresh_row = {
         "state": "queued", "step": None, "says": None, "result": None, "error": None, "started_at": None,
-        "ended_at": None, "device": kept_device(), "version": None, "attempt": J.attempt + 1,
+        "ended_at": None, "device": None, "version": None, "attempt": J.attempt + 1,
         "claims": 0, "request": json.dumps(request),
     }  # fmt: skip
     same_attempt = update(tables.jobs).where(J.id == job.id, J.state.in_(ENDED), J.attempt == job.attempt)

@@ -39,7 +39,6 @@ class Executor:
     engines: tuple[str, ...] = ()
     memory: int | None = None
     version: str | None = None
-    pools: tuple[str, ...] = ()  # that it knows; no row has them
 
     @property
     def born(self) -> str:

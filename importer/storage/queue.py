@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
@@ -117,18 +117,16 @@ def _set(connection: Connection, key: tuple[str, str, str], number: int) -> None
         connection.execute(insert(tables.turns).values(**row, number=number))
 
 
-POOL: Literal["pool"] = "pool"  # validations outside of this machine have a line of their own
-Line = Kind | Literal["pool"]
 MAX_CLAIMS = 100  # of one attempt: a job that kills its process that often is given up
 
 
-def waiting(connection: Connection, executor: Executor, kind: Line) -> bool:
+def waiting(connection: Connection, executor: Executor, kind: Kind) -> bool:
     """Return whether a claim is likely to get a job; locks nothing."""
     query = select(J.id).where(*_claimable(executor, kind)).limit(1)
     return connection.execute(query).first() is not None
 
 
-def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
+def claim(connection: Connection, executor: Executor, kind: Kind) -> Job | None:
     """Lease a job of a kind to a process that can run it; its device runs one at a time.
 
     A job that another process has begun comes first, then the one whose turn it is. In SQLite the transaction
@@ -144,12 +142,7 @@ def claim(connection: Connection, executor: Executor, kind: Line) -> Job | None:
     if executor.id not in sharing:  # taken for dead: its next heartbeat comes first
         return None
     claimable = _claimable(executor, kind)
-    begun = (
-        select(J.id)
-        .where(*claimable, J.state == "running" if kind == POOL else _begun())
-        .order_by(J.id)
-        .limit(1)
-    )
+    begun = select(J.id).where(*claimable, _begun()).order_by(J.id).limit(1)
     ident = connection.execute(begun.with_for_update(skip_locked=True)).scalar()
     if ident is None:
         ident = choose(connection, kind, claimable)
@@ -166,21 +159,13 @@ def _begun() -> ColumnElement[bool]:
     return or_(J.state == "running", J.device.is_not(None))
 
 
-def _claimable(executor: Executor, kind: Line) -> list[ColumnElement[bool]]:
+def _claimable(executor: Executor, kind: Kind) -> list[ColumnElement[bool]]:
     """Return the conditions of jobs without a process, of this version, with claims left."""
     free = [
-        J.kind == ("validation" if kind == POOL else kind),
-        J.state.in_(OPEN), J.executor.is_(None), J.ended_at.is_(None), J.claims < MAX_CLAIMS,
+        J.kind == kind, J.state.in_(OPEN), J.executor.is_(None), J.ended_at.is_(None), J.claims < MAX_CLAIMS,
         or_(J.version.is_(None), J.version == executor.version),
     ]  # fmt: skip
-    if kind == POOL:
-        return [*free, _on_pools(executor)]
     return [*free, _on_device(executor)] if kind == "validation" else free
-
-
-def _on_pools(executor: Executor) -> ColumnElement[bool]:
-    """Return the condition of the pools that a process knows."""
-    return J.device.in_([f"{jobs.PREFIX}{name}" for name in executor.pools])
 
 
 def _on_device(executor: Executor) -> ColumnElement[bool]:
@@ -230,10 +215,7 @@ def release(connection: Connection, executors: Collection[str], keep: Collection
 
 def orphaned(connection: Connection, devices: Collection[str]) -> list[Job]:
     """Return the validations of devices that no process serves any more."""
-    return _select(
-        connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None),
-        J.device.not_like(f"{jobs.PREFIX}%"),
-    )  # fmt: skip
+    return _select(connection, J.device.is_not(None), J.device.not_in(devices), J.executor.is_(None))
 
 
 def outdated(connection: Connection, versions: Collection[str | None]) -> list[Job]:
@@ -250,9 +232,8 @@ def exhausted(connection: Connection) -> list[Job]:
 def restart(connection: Connection, job: Job, cause: str) -> bool:
     """Let a job without a process begin from its first step as another attempt; false where it cannot."""
     free = (J.id == job.id, J.attempt == job.attempt, J.executor.is_(None), J.state.in_(OPEN))
-    row = {"version": None, "claims": 0, "state": "queued", "step": None, "says": None}
-    device = jobs.kept_device()
-    again = update(tables.jobs).where(*free).values(**row, device=device, attempt=job.attempt + 1)
+    row = {"version": None, "claims": 0, "state": "queued", "step": None, "says": None, "device": None}
+    again = update(tables.jobs).where(*free).values(**row, attempt=job.attempt + 1)
     if connection.execute(again).rowcount == 0:
         return False
     connection.execute(delete(tables.steps).where(S.job == job.id))

@@ -147,7 +147,7 @@ READERS = (
     ("a line of the service's log", telemetry.without_secrets, "service.telemetry", 20_000, as_is),
     ("what the Hub leaves", lambda t: (rate_limit.quotas({"ratelimit": t})), "hub.rate_limit", 20_000, as_is),
     ("the next page of a list", paging.NEXT.search, "hub.paging", 20_000, as_is),
-    ("a place of runs", targeted, "transport.command service.pool_setting", 20_000, as_is),
+    ("a place of runs", targeted, "transport.command", 20_000, as_is),
     ("the output of a run", lambda t: (bundle.Frame.read(t.encode("utf-8", "replace")), bundle.STRINGS.sub(b"", t.encode("utf-8", "replace"))),
      "transport.bundle", 20_000, as_is),
     ("a mistake's words", document_text.WORD.findall, "service.domain.document_text", 20_000, as_is),

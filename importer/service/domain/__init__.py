@@ -1,1 +1,1 @@
-"""What the service does, without a type of HTTP: documents, releases, rechecks, pools."""
+"""What the service does, without a type of HTTP: documents, releases, rechecks."""

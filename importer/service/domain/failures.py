@@ -15,7 +15,6 @@ FIELDS: Mapping[str, str] = {
     "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
     "digest-required": "/digest", "changed": "/digest",
-    "unknown-pool": "/on", "bad-target": "/on",
     "other-backend": "/name", "other-device": "/name",
 }  # fmt: skip
 

@@ -1,18 +1,14 @@
-"""Requests for validations, an equal one made once, and the pools where they may run."""
+"""Requests for validations; an equal one is made once."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from importer.app.measure import needs_device
 from importer.document.receipt import Receipt
 from importer.engines import get
-from importer.errors import ServiceError
 from importer.frozen import frozen
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.grants import Caller, need_approval
-from importer.service.pool_setting import Pool, read_pool_setting
-from importer.service.settings import Settings
+from importer.service.domain.grants import need_approval
 from importer.storage import jobs, processes
 from importer.storage.jobs import Job
 
@@ -33,7 +29,6 @@ class ValidationOrder:
     memory: int | None
     fetch: bool
     thorough: bool = False
-    on: str | None = None  # the pool
     measure: bool = False
 
     @property
@@ -41,8 +36,7 @@ class ValidationOrder:
         """Return the request of its job."""
         asked = {"config": self.name, "engine": self.engine, "fetch": self.fetch, "digest": self.digest}
         asked |= {"thorough": True} if self.thorough else {}
-        asked |= {"measure": True} if self.measure else {}
-        return asked | ({} if self.on is None else {"on": self.on})
+        return asked | ({"measure": True} if self.measure else {})
 
 
 def order(
@@ -52,7 +46,6 @@ def order(
     *,
     fetch: bool,
     thorough: bool = False,
-    on: str | None = None,
     measure: bool = False,
 ) -> ValidationOrder:
     """Return the order for a document as it is now; ``None`` takes its own engine.
@@ -63,12 +56,10 @@ def order(
         stored = folder.load(name)
         stored.check()
         need_approval(stored)
-        if measure and on is not None:
-            needs_device(stored)
         chosen = engine or stored.backend
         memory = _memory(stored.need_receipt())
         return ValidationOrder(
-            name, stored.digest, chosen, get(chosen).name, memory, fetch, thorough, on, measure
+            name, stored.digest, chosen, get(chosen).name, memory, fetch, thorough, measure
         )
 
 
@@ -87,12 +78,11 @@ def ask(connection: Connection, wanted: ValidationOrder, by: str) -> tuple[Job, 
     if present is not None:
         return present, False
     present_ones = processes.all_executors(connection)
-    able = wanted.on is not None or any(one.can(wanted.engine, wanted.memory) for one in present_ones)
+    able = any(one.can(wanted.engine, wanted.memory) for one in present_ones)
     text = None if able else NOBODY.format(engine=wanted.engine, known=wanted.known)
     job = jobs.create(
         connection, "validation", wanted.request, by, config=wanted.name, engine=wanted.engine,
         memory=wanted.memory, text=text,
-        pool=wanted.on,
     )  # fmt: skip
     return job, True
 
@@ -103,18 +93,3 @@ def _memory(receipt: Receipt) -> int | None:
         return int(((receipt.fit or {})["estimate"])["total"]["likely"])
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def pool(settings: Settings, name: str) -> Pool:
-    """Return the pool of a name; raises ServiceError("unknown-pool")."""
-    known = read_pool_setting(settings.pool)
-    if name not in known:
-        raise ServiceError("unknown-pool", name=name[:100], known=", ".join(known) or "none")
-    return known[name]
-
-
-def usable(settings: Settings, name: str, who: Caller) -> str:
-    """Return the name of a pool that a caller may use; raises ServiceError: "unknown-pool", "wrong-scope"."""
-    found = pool(settings, name)
-    who.needs(found.scope)
-    return found.name

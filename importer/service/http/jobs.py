@@ -18,7 +18,6 @@ from importer.errors import ServiceError
 from importer.service.desk import AtDesk, Desk, json_answer
 from importer.service.domain.grants import Caller, admitted, need_approval
 from importer.service.domain.import_request import Import
-from importer.service.domain.validations import usable
 from importer.service.http.models import (
     Job,
     JobPage,
@@ -361,7 +360,5 @@ def _next_request(job: JobRow, changes: Mapping[str, object], at: Desk, who: Cal
         errors = [{"pointer": f"/{key}", "detail": problem} for key in changes]
         raise ServiceError("bad-request", problem=f"{', '.join(changes)}: {problem}", errors=errors)
     elif job.kind == "validation":
-        if "on" in job.request:
-            usable(at.settings, str(job.request["on"]), who)
         need_approval(at.gallery.get(str(job.config))[1].stored)
     return {**job.request, **changes}

@@ -116,7 +116,6 @@ class ValidationRequest(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [{"engine": "mlx"}]})
 
     engine: Text | None = Field(default=None, description="an engine other than the document's")
-    on: Text | None = Field(default=None, description="the pool to run on, by its name in the settings")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
     thorough: bool = Field(
         default=False, description="ask more questions with tools, for narrower intervals of abilities"

@@ -28,7 +28,7 @@ from importer.service.domain.gallery import DocumentVersion
 from importer.service.domain.grants import Caller
 from importer.service.domain.listing import losses_of
 from importer.service.domain.releases import ready, release
-from importer.service.domain.validations import equal, order, usable
+from importer.service.domain.validations import equal, order
 from importer.service.domain.workflow import NextStep, PossibleAction, Situation, WorkflowStep, values_of
 from importer.service.http.headers import IfMatch, etag, seen_versions
 from importer.service.http.models import (
@@ -111,9 +111,8 @@ def validate(
     runs, the answer is that job, with `merged`.
     """
     options = body or ValidationRequest()
-    on = None if options.on is None else usable(at.settings, options.on, who)
     wanted = validations.order(
-        at.gallery, name, options.engine, fetch=options.fetch, thorough=options.thorough, on=on,
+        at.gallery, name, options.engine, fetch=options.fetch, thorough=options.thorough,
         measure=options.measure,
     )  # fmt: skip
     with at.database.writing() as connection:

@@ -25,14 +25,12 @@ from importer.service.domain.gallery import Gallery
 from importer.service.jobs.import_steps import ImportSteps
 from importer.service.jobs.live_jobs import JobRun, LiveJob, LiveJobs, Step, fail, has_exited, this_process
 from importer.service.jobs.recheck_steps import RecheckSteps
-from importer.service.jobs.validation_steps import PoolSteps, ValidationSteps
-from importer.service.pool_setting import read_pool_setting
+from importer.service.jobs.validation_steps import ValidationSteps
 from importer.service.settings import Settings
 from importer.storage import processes, queue, retention
 from importer.storage.database import driver_message
-from importer.storage.jobs import Job, on_pool
+from importer.storage.jobs import Job, Kind
 from importer.storage.processes import Executor, LeaseMonitor, Wakeups
-from importer.storage.queue import POOL, Line
 
 LOG = logging.getLogger(__name__)
 VERSION = "1"  # of the steps: grows when one cannot go on with the results of another version
@@ -56,24 +54,21 @@ class Runner:
         )
         me = this_process()
         own = this_machine(backends.DEFAULT)
-        known = (*read_pool_setting(settings.pool),)
         self.device = f"{me.host}/{settings.device or own.kind}" if settings.validate else None
         self.me = Executor(
             f"{me.host}-{me.pid}-{me.start_time}", me.place, me.host, me.pid, now(), time.time(),
             device=self.device, engines=self._engines(), memory=self._memory(own), version=VERSION,
-            pools=known,
         )  # fmt: skip
-        self._room: Mapping[Line, int] = {
+        self._room: Mapping[Kind, int] = {
             "import": settings.imports, "validation": int(settings.validate),
-            "recheck": min(1, settings.imports), POOL: settings.pool_runs if known else 0,
+            "recheck": min(1, settings.imports),
         }  # fmt: skip
         budget = Budget()  # of all imports of this process
         imports = ImportSteps(gallery, self.bench, settings, budget)
         validations = ValidationSteps(gallery, self.device or me.host, settings.places, self.bench)
-        self._steps: Mapping[Line, Mapping[str, Step]] = {
+        self._steps: Mapping[Kind, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
             "recheck": RecheckSteps(gallery, self.bench, settings).steps,
-            POOL: PoolSteps(gallery, settings, validations).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()
@@ -114,7 +109,7 @@ class Runner:
 
     def steps_of(self, job: Job) -> tuple[str, ...]:
         """Return the names of the steps of a job, in their order; a list has none."""
-        return tuple(self._steps.get(_line(job), ()))
+        return tuple(self._steps.get(job.kind, ()))
 
     # For those who create and cancel jobs
 
@@ -147,11 +142,11 @@ class Runner:
             except Exception:
                 LOG.exception("no job could be claimed")
 
-    def _has_room(self, kind: Line) -> bool:
-        live = sum(_line(one.job) == kind for one in self.live.all().values())
+    def _has_room(self, kind: Kind) -> bool:
+        live = sum(one.job.kind == kind for one in self.live.all().values())
         return live < self._room[kind] and not self._ending.is_set()
 
-    def _claim(self, kind: Line) -> Job | None:
+    def _claim(self, kind: Kind) -> Job | None:
         with self.gallery.database.reading() as connection:  # most looks find nothing, and hold up no writer
             if not queue.waiting(connection, self.me, kind):
                 return None
@@ -164,7 +159,7 @@ class Runner:
 
     def _run(self, live: LiveJob) -> None:
         try:
-            JobRun(self.gallery.database, live).run(self._steps[_line(live.job)])
+            JobRun(self.gallery.database, live).run(self._steps[live.job.kind])
         except Exception:
             LOG.exception("job %s could not be run", live.job.id)
         finally:
@@ -282,10 +277,6 @@ class Runner:
 
     def _memory(self, own: Device) -> int | None:
         return devices.size(self.settings.memory) if self.settings.memory else own.memory
-
-
-def _line(job: Job) -> Line:
-    return POOL if on_pool(job.device) else job.kind
 
 
 def _exited(one: Executor) -> bool:

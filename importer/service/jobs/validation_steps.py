@@ -1,4 +1,4 @@
-"""The three steps of a validation, here and on a pool: weights, run, and the report in the receipt."""
+"""The three steps of a validation: weights, run, and the report in the receipt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 from importer import config as places
 from importer.app.measure import for_a_device, measure, plan_measured, settle
-from importer.app.remote import RemoteOptions, measured_at, report_of
 from importer.app.session import ImportSession
 from importer.app.validate import record, run_document, weights_of
 from importer.document.store import StoredDocument
@@ -23,9 +22,7 @@ from importer.memory.measured import Measured
 from importer.progress import Progress
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.domain.grants import need_approval
-from importer.service.domain.validations import pool
 from importer.service.jobs.live_jobs import LiveJob, Result, Results, Step, Stopped
-from importer.service.settings import Settings
 from importer.storage import jobs
 from importer.storage.audit import AuditContext
 from importer.storage.jobs import Job
@@ -171,36 +168,3 @@ def _taken(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-class PoolSteps:
-    """The same steps on a pool: clients see one kind of job. A run ends with the process that began it."""
-
-    def __init__(self, gallery: Gallery, settings: Settings, here: ValidationSteps) -> None:
-        self._gallery, self._settings, self._here = gallery, settings, here
-
-    @property
-    def steps(self) -> Mapping[str, Step]:
-        """Return the steps by name, in their order."""
-        return {"weights": self.weights, "run": self.run, "store": self._here.store}
-
-    def weights(self, live: LiveJob, _: Results, progress: Progress) -> Result:
-        """Fetch nothing here."""
-        del progress
-        with self._gallery.checkout() as folder:
-            return {"digest": admitted(folder, live.job).digest}
-
-    def run(self, live: LiveJob, _: Results, progress: Progress) -> Result:
-        """Run the command of the pool, and return its report."""
-        job, request = live.job, live.job.request
-        options = RemoteOptions(
-            fetch=bool(request["fetch"]), thorough=bool(request.get("thorough")), measure=measures(job),
-            start_seconds=float(self._settings.pool_wait),
-        )  # fmt: skip
-        command = pool(self._settings, str(request["on"])).command
-        with self._gallery.checkout() as folder:
-            stored = admitted(folder, job)
-            report = report_of(stored, command, str(job.engine), options, progress, live.check)
-        live.check()
-        found = {"measured": measured_at(report).to_json()} if measures(job) else {"report": report}
-        return {"digest": stored.digest, **found}

@@ -301,7 +301,7 @@ export const TEXTS = {
     asked: {
       reference: "model", references: "models", names: "names of documents", per_device: "document for this device alone",
       memory: "memory limit", goal: "optimise for", concurrency: "concurrent requests", context: "tokens per request", template: "chat template",
-      set: "overrides", unset: "overrides removed", take: "side of all conflicts", on_conflict: "sides of conflicts", on: "pool",
+      set: "overrides", unset: "overrides removed", take: "side of all conflicts", on_conflict: "sides of conflicts",
     },
     facts: { by: "requested by", at: "requested at", device: "device", list: "part of" },
   },
