@@ -234,7 +234,7 @@ def entry_facts(document: Document, receipt: Receipt | None) -> EntryFacts:
         "reasoning_parser": parser(document, "reasoning_parser"),
         "quantization": _quantization(document, block),
         "weights": whole(weights.get("likely"), 1),
-        "memory": _memory(fit),
+        "memory": device_memory(fit),
         "validated": _validated(document, receipt),
     }
     record: ValidationRecord | None = facts["validated"]
@@ -278,7 +278,8 @@ def _quantization(document: Document, block: Mapping[str, object]) -> str | None
     return next((one for one in named if isinstance(one, str) and one), None)
 
 
-def _memory(fit: Mapping[str, object]) -> DeviceMemory | None:
+def device_memory(fit: Mapping[str, object]) -> DeviceMemory | None:
+    """Return the memory of a receipt's ``fit``; ``None`` without an estimate."""
     estimate = mapping(fit.get("estimate"))
     needed = whole(mapping(estimate.get("total")).get("likely"), 1)
     if needed is None:

@@ -12,11 +12,11 @@ from importer.memory.case import LoadCase
 from importer.memory.choose import Choice
 from importer.memory.devices import Device
 from importer.memory.engine_keys import CONTEXT, FP8, KV_DTYPE
-from importer.memory.judgement import JudgementReason
+from importer.memory.judgement import too_old
 from importer.memory.planner import deploy
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
-from importer.signals.evidence import Rule, is_warning
+from importer.signals.evidence import is_warning
 
 COUNTS = (2, 4, 8)  # of one device that are tried, in one machine
 
@@ -86,14 +86,17 @@ def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
     return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
 
 
+def not_applicable(backend: str, device: Device) -> Reason | None:
+    """Return why no document of an engine starts on a device, whatever the model; ``None`` where some do."""
+    kind = unsuited(backend, device)
+    return too_old(backend, device) if kind is None else Reason(kind, backend=backend)
+
+
 def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> DeviceAnswer:
     """Return the answer for one device; ``choose`` decides on it as an import does."""
-    if (unfit := unsuited(backend, device)) is not None:
-        return DeviceAnswer(device, Answer.NOT_APPLICABLE, Reason(unfit, backend=backend))
+    if (apart := not_applicable(backend, device)) is not None:
+        return DeviceAnswer(device, Answer.NOT_APPLICABLE, apart)
     choice = choose(device)
-    for one in (e.reason.fields.get("reason") for e in choice.evidence if e.rule is Rule.FITS):
-        if isinstance(one, Reason) and one.kind is JudgementReason.OLD_CARD:
-            return DeviceAnswer(device, Answer.NOT_APPLICABLE, one)
     found, why, case = ANSWERS.get(choice.verdict, Answer.UNKNOWN), choice.reason, choice.case
     inner = why.fields.get("reason")
     why = inner if is_warning(why) and isinstance(inner, Reason) else why

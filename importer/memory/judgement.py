@@ -14,7 +14,7 @@ from importer.frozen import frozen
 from importer.memory import pages
 from importer.memory.case import LoadCase
 from importer.memory.config_keys import Keys
-from importer.memory.devices import GIB
+from importer.memory.devices import GIB, Device
 from importer.memory.engine_keys import (
     BLOCKS,
     CACHE,
@@ -311,15 +311,20 @@ def _states(plan: Plan) -> Problem | None:
     return Problem(SLOTS, Reason(JudgementReason.STATE_BLOCKS, running=running, blocks=blocks))
 
 
+def too_old(backend: str, device: Device) -> Reason | None:
+    """Return why vLLM does not run on a card; ``None`` where it does."""
+    capability = pages.compute_number(device.capability)
+    if not backends.of(backend).planned or device.kind != "cuda" or (capability or OLDEST) >= OLDEST:
+        return None
+    return Reason(JudgementReason.OLD_CARD, device=device.name, capability=device.capability)
+
+
 def _start(case: LoadCase, split: Split) -> tuple[Problem, ...]:
     """Return what ends the engine's start beside the memory."""
     if not backends.of(case.backend).on_cards:
         return ()
-    found = []
-    capability = pages.compute_number(case.device.capability)
-    if case.planned and case.device.kind == "cuda" and capability is not None and capability < OLDEST:
-        why = Reason(JudgementReason.OLD_CARD, device=case.device.name, capability=case.device.capability)
-        found.append(Problem(SHARE, why))
+    old = too_old(case.backend, case.device)
+    found = [] if old is None else [Problem(SHARE, old)]
     if case.planned and case.dtype == "bfloat16" and "bf16" not in case.device.native:
         found.append(Problem(DTYPE, Reason(JudgementReason.NO_BFLOAT16, device=case.device.name)))
     if not divides(case.config, case.shape, split.tensor, experts=split.experts, copies=split.data):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, KnownNone, Preferences, Target
 from importer.document.attention import AttentionReason, attention
+from importer.document.entry_facts import device_memory
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.memory import case, pages, shape, weights
 from importer.memory.case import FULLER_SHARE
@@ -29,6 +30,7 @@ from importer.memory.planner import SHORTEST
 from importer.memory.plans import Aim
 from importer.memory.shape import Shape
 from importer.sentences import render
+from importer.service.http.query import room_of
 from importer.signals import context, quantisation
 from importer.signals.engine_capabilities import UNKNOWN
 from importer.signals.evidence import Rule
@@ -562,3 +564,28 @@ def test_all_devices_are_judged_with_few_estimates(monkeypatch: pytest.MonkeyPat
     assert made["estimate"] < 40 * len(found)
     assert pages._pool.cache_info().misses < 4 * len(found)
     assert min(found, key=DeviceAnswer.order).answer is Answer.WHOLE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("config", "size"), [(QWEN_8B, QWEN_8B_BYTES), (MOE_FP8, 31_200_000_000)])
+def test_the_list_and_the_judgement_of_a_device_are_at_most_a_step_apart(
+    config: dict[str, Any], size: int
+) -> None:
+    """A list compares sizes that an import for no device has stored."""
+    repository, context = snapshot(config, size), config.get("max_position_embeddings", 32_768)
+    read = shape.read(repository)
+    request = FitRequest({"max_model_len": context})
+    decide = partial(
+        choose, repository, read, weights.read(repository, read), backend="vllm", request=request
+    )
+    needs = device_memory(decide(device=None).to_json())
+    assert needs is not None
+    steps = [Answer.WHOLE, Answer.PART, Answer.MAY_NOT_START, Answer.NO]
+    for device in (one for one in known().values() if one.memory is not None):
+        room = room_of(device.name)
+        judged = answer("vllm", device, lambda one: decide(device=one, alone=True)).answer
+        assert ("vllm" in room.backends) == (judged is not Answer.NOT_APPLICABLE), device.name
+        if judged in steps:
+            listed = Answer.WHOLE if needs.whole <= room.budget else Answer.NO
+            listed = Answer.PART if needs.part <= room.budget < needs.whole else listed
+            assert abs(steps.index(listed) - steps.index(judged)) <= 1, device.name

@@ -110,7 +110,7 @@ def room_of(device: str) -> Room:
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
     from importer.memory.case import FULLER_SHARE, USUAL
-    from importer.memory.device_answers import unsuited
+    from importer.memory.device_answers import not_applicable
     from importer.memory.devices import named
 
     chosen = named(device)
@@ -118,7 +118,7 @@ def room_of(device: str) -> Room:
         raise refusal("device", "its memory is not known; name a device with a size")
     raised = chosen.is_card and USUAL <= chosen.share < FULLER_SHARE
     share = FULLER_SHARE if raised else chosen.share
-    backends = tuple(name for name in NAMES if unsuited(name, chosen) is None)
+    backends = tuple(name for name in NAMES if not_applicable(name, chosen) is None)
     return Room(int(chosen.memory * share) * chosen.count, backends)
 
 
