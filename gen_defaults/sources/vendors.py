@@ -11,8 +11,9 @@ from typing import Any
 from gen_defaults.place import load
 from gen_defaults.sources.request import SourceAnswer, SourceRequest, rendered
 from importer.errors import ImporterError
-from importer.hub import AllowedFolders, parse, resolve
-from importer.hub.reference import Reference
+from importer.hub import resolve
+from importer.hub.local import AllowedFolders
+from importer.hub.reference import Reference, parse
 from importer.hub.snapshot import UnreadReason, parse_object
 from importer.reasons import Reason
 from importer.sentences import render

@@ -108,8 +108,8 @@ def settings_of(decisions: Mapping[str, Decision]) -> dict[str, object]:
 
 def _read(named: str, places: AllowedFolders, *, offline: bool) -> Adapter:
     """Return the adapter that ``[NAME=]REFERENCE`` names."""
-    from importer.hub import parse, resolve
-    from importer.hub.reference import without_scheme
+    from importer.hub import resolve
+    from importer.hub.reference import parse, without_scheme
 
     name, _, reference = named.partition("=") if "/" not in named.partition("=")[0] else ("", "", named)
     snapshot = resolve(parse(without_scheme(reference or name)), places, offline=offline)

@@ -33,9 +33,9 @@ from importer.engines.deaths import Died
 from importer.engines.lacking import Lacking
 from importer.errors import EngineError
 from importer.frozen import frozen
-from importer.hub import fetch_beside
 from importer.hub.local import AllowedFolders
 from importer.hub.snapshot import Snapshot, mapping, text, whole
+from importer.hub.weights import fetch_beside
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
 from importer.memory.device_answers import DeviceAnswer, answer

@@ -70,7 +70,7 @@ def weights_of(
     Raises EngineError("weights-not-local") or EngineError("no-weights"), HubError, and
     ServiceError("no-directories") for a directory that is not one of ``places``.
     """
-    from importer.hub import fetch_weights, locate_weights, weights_size
+    from importer.hub.weights import fetch_weights, locate_weights, weights_size
 
     snapshot = snapshot or snapshot_of(stored, places)
     here = locate_weights(snapshot)

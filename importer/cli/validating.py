@@ -134,7 +134,7 @@ def _list(*, as_json: bool) -> None:
 def _missing(snapshot: Snapshot, name: str) -> str | None:
     """Return why a validation does not run by default: what ``--validate`` would require or fetch."""
     from importer.engines import get, install
-    from importer.hub import locate_weights, weights_size
+    from importer.hub.weights import locate_weights, weights_size
 
     try:
         install.need(get(name))

@@ -160,7 +160,7 @@ def settle_derived(
     vLLM starts with ``hf`` for calls and reasoning, or for neither. Calls decide: the reasoning parser
     becomes ``hf`` where the template reads reasoning too, else the calls stay without a parser.
     """
-    served = next((e.value.get("derived") for e in evidence if e.rule is Rule.PROOF), None) or ()
+    served = next((e.value.derived for e in evidence if e.rule is Rule.PROOF), ())
     tool, reasoning = decisions[TOOL], decisions[REASONING]
     if not served or HF not in (tool.value, reasoning.value):
         return dict(decisions)

@@ -27,6 +27,7 @@ from importer.decisions.decision import (
     status_of,
 )
 from importer.decisions.frontends import HF, NOUNS, TOOL, elsewhere
+from importer.decisions.proved import Proved
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals.evidence import TASKS, Evidence, Rule, Source, Status, warning
 from importer.signals.reasons import of_kind
@@ -214,7 +215,7 @@ def decide_parser(
     ``tool`` is the tool parser that a reasoning parser is beside.
     """
     claims = ranked(e for e in facts if e.rule.names_parsers)
-    beside = (_beside(e, tool) for e in facts if e.rule is Rule.PROOF)
+    beside = (_beside(e.value, tool) for e in facts if e.rule is Rule.PROOF)
     proof = next((_with_own(key, e, claims, target, thinking) for e in beside), None)
     if key in preferences.values:
         return _user(preferences.values[key], claims, proof)
@@ -246,7 +247,7 @@ def decide_parser(
     family = any(e.value == decision.value and e.rule in NAMED_BY_FAMILY for e in claims)
     if thinking is not None and thinking.switch is None and family:
         decision = _always_thinking(decision)
-    if thinking is not None and (proof is None or not proof.value["asked"]):
+    if thinking is not None and (proof is None or not proof.asked):
         decision = _untried(decision, thinking, key, target)
     if shown is not None and contradicted:
         lost = tuple(RejectedCandidate(None, e.source, shown) for e in contradicted)
@@ -338,13 +339,12 @@ def _doubted(none: Evidence, sign: Evidence) -> bool:
     return none.rule in SHOWN_BY_TEMPLATE or set(sign.value) != {"block"}
 
 
-def _shown_calls(proof: Evidence | None) -> Reason | None:
+def _shown_calls(proof: Proved | None) -> Reason | None:
     """Return what stands against a family without tools: a parser that loses no call of a sound model."""
-    if proof is None or not proof.value["asked"] or not proof.value["tools_rendered"]:
+    if proof is None or not proof.asked or not proof.tools_rendered:
         return None
-    weak = {HF, *proof.value["liberal"], *proof.value.get("guessed", ())}
-    failed: Mapping[str, Mapping[str, Reason]] = proof.value.get("failed", {})
-    sound = (n for n in proof.value["complete"] if n not in weak and {*failed.get(n, ())} <= IRREGULAR)
+    weak = {HF, *proof.liberal, *proof.guessed}
+    sound = (n for n in proof.complete if n not in weak and {*proof.failed.get(n, ())} <= IRREGULAR)
     first = next(sound, None)
     return None if first is None else Reason(ParserReason.READS_EVERY_CALL, parser=first)
 
@@ -361,7 +361,7 @@ def _shown_reasoning(thinking: Thinking | None) -> Reason | None:
 
 
 def _by_evidence(
-    key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Evidence | None, target: Target
+    key: str, facts: Sequence[Evidence], claims: Sequence[Evidence], proof: Proved | None, target: Target
 ) -> Decision:
     """Return the decision by declared names and proof, without a value of the user."""
     usable, lacking = _loadable(key, claims, target)
@@ -374,7 +374,7 @@ def _by_evidence(
     families = [e.rule.rank for e in usable if e.rule in NAMED_BY_FAMILY]  # the own name before base models
     if none is not None and not any(rank < none.rule.rank for rank in families):
         return _known_none(none, claims, proof)
-    if proof is not None and proof.value["asked"]:
+    if proof is not None and proof.asked:
         return _proved(key, usable, claims, proof, target, lacking)
     note = _unproved(target) if proof is None else proof.reason
     usable = [e for e in usable if not _ambiguous(key, e, usable, target)]
@@ -390,11 +390,11 @@ def _by_evidence(
     return Undecided((_nothing_known(key, facts), note), lacking + lost_plain)
 
 
-def _losing_plain(usable: Sequence[Evidence], proof: Evidence | None) -> dict[Any, Reason]:
+def _losing_plain(usable: Sequence[Evidence], proof: Proved | None) -> dict[Any, Reason]:
     """Return the declared parsers that lose the plain answer of a template that shows no reasoning."""
-    if proof is None or proof.value["asked"]:
+    if proof is None or proof.asked:
         return {}
-    refuted = proof.value["refuted"]
+    refuted = proof.refuted
     return {
         e.value: Reason(ParserReason.LOSES_PLAIN, problem=refuted[e.value])
         for e in usable
@@ -402,18 +402,18 @@ def _losing_plain(usable: Sequence[Evidence], proof: Evidence | None) -> dict[An
     }
 
 
-def _user(value: object, claims: Sequence[Evidence], proof: Evidence | None) -> Decision:
+def _user(value: object, claims: Sequence[Evidence], proof: Proved | None) -> Decision:
     lost = _others(value, claims, Reason(WeighReason.USER_DECIDES))
     notes: tuple[Reason, ...] = ()
     if proof is not None and value is not None:
-        refuted = proof.value["refuted"].get(value)
+        refuted = proof.refuted.get(str(value))
         if refuted:
             notes = (warning(Reason(ParserReason.USER_REFUTED, problem=refuted)),)
-        elif value in _unjudged(proof):
+        elif value in proof.unjudged:
             notes = _not_judged(proof, str(value))
-        elif value in proof.value["pair"]:
-            notes = (warning(proof.value["pair"][value]),)
-        elif value in proof.value["reads"]:
+        elif value in proof.pair:
+            notes = (warning(proof.pair[str(value)]),)
+        elif value in proof.reads:
             notes = (Reason(ParserReason.PROOF_AGREES),)
     return by_user(value, lost, notes)
 
@@ -438,9 +438,9 @@ def _ambiguous(key: str, claim: Evidence, usable: Sequence[Evidence], target: Ta
     return any(not target.same_class(key, str(e.value), str(claim.value)) for e in likes)
 
 
-def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Evidence | None) -> KnownNone:
+def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Proved | None) -> KnownNone:
     lost = _others(None, claims, Reason(ParserReason.KNOWN_TO_HAVE_NONE, source=none.source))
-    reads = () if proof is None else tuple(proof.value["reads"])
+    reads = () if proof is None else tuple(proof.reads)
     if reads:
         untrained = Reason(ParserReason.READ_NOT_TRAINED, parsers=reads)
         lost += (RejectedCandidate(reads[0], Source.PROOF, untrained),)
@@ -451,7 +451,7 @@ def _proved(
     key: str,
     usable: Sequence[Evidence],
     claims: Sequence[Evidence],
-    proof: Evidence,
+    proof: Proved,
     target: Target,
     lacking: tuple[RejectedCandidate, ...],
 ) -> Decision:
@@ -459,16 +459,16 @@ def _proved(
 
     A template shows a format and not that the model was trained for it, so its own evidence names none here.
     """
-    reads, complete = proof.value["reads"], proof.value["complete"]
-    beaten = {**proof.value["refuted"], **proof.value["incomplete"]}
+    reads, complete = proof.reads, proof.complete
+    beaten = {**proof.refuted, **proof.incomplete}
     declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
     lost = lacking + _beaten(declared, proof)
-    unsettled = next((e for e in declared if e.value in proof.value.get("unsettled", ())), None)
-    if not reads and unsettled is None and not _unjudged(proof):
+    unsettled = next((e for e in declared if e.value in proof.unsettled), None)
+    if not reads and unsettled is None and not proof.unjudged:
         none = Reason(ParserReason.NONE_READS, engine=target.backend)
         return Undecided((proof.reason, none), lost)
     for claim in declared:
-        if claim.value in _unjudged(proof):
+        if claim.value in proof.unjudged:
             why = (*_agreeing(claim, usable), *_not_judged(proof, str(claim.value)), proof.reason)
             others = _others(claim.value, declared, LATER, beaten)
             return Chosen(claim.value, status_of(claim.rule), why, lost + others)
@@ -483,14 +483,14 @@ def _proved(
     if silent is not None:
         return KnownNone((silent.reason, proof.reason), lost)
     # Some parsers need more of their engine than its sources: nobody can change that here.
-    doubt = () if proof.value.get("alone") else _not_judged(proof, *_unjudged(proof))
+    doubt = () if proof.alone else _not_judged(proof, *proof.unjudged)
     if not complete:
         return Undecided((proof.reason, *doubt), lost)
-    if all(name in proof.value["liberal"] for name in complete):
+    if all(name in proof.liberal for name in complete):
         return Undecided((proof.reason, Reason(ParserReason.ONLY_LIBERAL)), lost)
     first = complete[0]
     named = any(speaks_for(key, str(e.value), first, target) for e in declared)
-    if key == "tool_parser" and not proof.value["tools_rendered"] and not named:
+    if key == "tool_parser" and not proof.tools_rendered and not named:
         return Undecided((proof.reason, Reason(ParserReason.TOOLS_UNSEEN)), lost)
     return Chosen(
         first,
@@ -500,23 +500,22 @@ def _proved(
     )
 
 
-def _beside(proof: Evidence, tool: object) -> Evidence:
+def _beside(proof: Proved, tool: object) -> Proved:
     """Return the proof for the server with this tool parser: a pair that loses more reads less."""
-    pairs: Mapping[str, Mapping[object, Reason]] = proof.value.get("pairs", {})
     lossy = {
-        name: Reason(ParserReason.PAIR_LOSES, parser=name, tool_parser=tool, problem=beside[tool])
-        for name, beside in pairs.items()
+        name: Reason(ParserReason.PAIR_LOSES, parser=name, tool_parser=tool, problem=beside[str(tool)])
+        for name, beside in proof.pairs.items()
         if tool in beside
     }
-    whole = [name for name in proof.value["complete"] if name not in lossy]
-    left = {name: lossy[name] for name in proof.value["complete"] if name in lossy} if whole else {}
-    value = {**proof.value, "pair": lossy, "incomplete": {**proof.value["incomplete"], **left}}
-    return replace(proof, value=value | {"complete": whole or proof.value["complete"]})
+    whole = [name for name in proof.complete if name not in lossy]
+    left = {name: lossy[name] for name in proof.complete if name in lossy} if whole else {}
+    incomplete = {**proof.incomplete, **left}
+    return replace(proof, pair=lossy, incomplete=incomplete, complete=whole or proof.complete)
 
 
 def _with_own(
-    key: str, proof: Evidence, claims: Sequence[Evidence], target: Target, thinking: Thinking | None
-) -> Evidence:
+    key: str, proof: Proved, claims: Sequence[Evidence], target: Target, thinking: Thinking | None
+) -> Proved:
     """Return the proof with the family's own parsers among the complete ones, where they lose a trifle alone.
 
     That is one kind of value in a call, and where a model always thinks an answer without thoughts.
@@ -524,42 +523,35 @@ def _with_own(
     thinks = thinking is not None and thinking.markers is not None and thinking.switch is None
     spared = OF_ONE_VALUE if key == TOOL else BLOCKLESS if thinks else frozenset()
     own = []
-    for name in (n for n in proof.value["incomplete"] if n not in proof.value["pair"]):
-        lost = {*proof.value["failed"].get(name, ()), *proof.value["streamed"].get(name, ())} - IRREGULAR
+    for name in (n for n in proof.incomplete if n not in proof.pair):
+        lost = {*proof.failed.get(name, ()), *proof.streamed.get(name, ())} - IRREGULAR
         family = any(e.rule in NAMED_BY_FAMILY and target.same_class(key, name, str(e.value)) for e in claims)
         if family and lost <= spared and (key != TOOL or len(lost) == 1):
             own.append(name)
-    left = {n: why for n, why in proof.value["incomplete"].items() if n not in own}
-    value = {**proof.value, "complete": [*proof.value["complete"], *own], "incomplete": left}
-    return replace(proof, value=value)
+    left = {n: why for n, why in proof.incomplete.items() if n not in own}
+    return replace(proof, complete=[*proof.complete, *own], incomplete=left)
 
 
-def _unjudged(proof: Evidence) -> Mapping[str, Reason]:
-    """Return the parsers that a fault of this machine kept from a verdict: they are not refuted."""
-    unjudged: Mapping[str, Reason] = proof.value.get("unjudged", {})
-    return unjudged
-
-
-def _not_judged(proof: Evidence, *parsers: str) -> tuple[Reason, ...]:
+def _not_judged(proof: Proved, *parsers: str) -> tuple[Reason, ...]:
     """Return the warning about parsers without a verdict; none without such a parser."""
-    problems = [_unjudged(proof)[name] for name in parsers]
+    problems = [proof.unjudged[name] for name in parsers]
     return tuple(
         warning(Reason(ParserReason.NOT_JUDGED, parsers=parsers, problem=problem)) for problem in problems[:1]
     )
 
 
-def _proved_status(name: str, proof: Evidence, claim: Evidence | None = None) -> Status:
+def _proved_status(name: str, proof: Proved, claim: Evidence | None = None) -> Status:
     """Return the status of a parser that reads the template; lower where its tokens are only assumed."""
-    if name not in proof.value.get("guessed", ()):
+    if name not in proof.guessed:
         return "proved"
     return "declared" if claim is None else status_of(claim.rule)
 
 
 def _unsettled(
-    claim: Evidence, usable: Sequence[Evidence], proof: Evidence, lost: tuple[RejectedCandidate, ...]
+    claim: Evidence, usable: Sequence[Evidence], proof: Proved, lost: tuple[RejectedCandidate, ...]
 ) -> Chosen:
     """Return the declared parser that the proof cannot refute, with the failed case as a warning."""
-    problem = proof.value["refuted"][claim.value]
+    problem = proof.refuted[claim.value]
     note = warning(Reason(ParserReason.UNSETTLED, parser=claim.value, problem=problem))
     others = tuple(candidate for candidate in lost if candidate.value != claim.value)
     return Chosen(claim.value, status_of(claim.rule), (*_agreeing(claim, usable), note, proof.reason), others)
@@ -581,9 +573,9 @@ def speaks_for(key: str, claimed: str, name: str, target: Target) -> bool:
     return target.same_class(key, name, claimed) or likeness(name, claimed) is not None
 
 
-def _beaten(declared: Sequence[Evidence], proof: Evidence) -> tuple[RejectedCandidate, ...]:
+def _beaten(declared: Sequence[Evidence], proof: Proved) -> tuple[RejectedCandidate, ...]:
     """Return the declared parsers that the proof refutes, or that read less than another one."""
-    refuted, incomplete = proof.value["refuted"], proof.value["incomplete"]
+    refuted, incomplete = proof.refuted, proof.incomplete
     return tuple(
         RejectedCandidate(e.value, e.source, Reason(kind, problem=problems[e.value]))
         for kind, problems in ((ParserReason.REFUTED, refuted), (ParserReason.BEATEN, incomplete))
@@ -592,11 +584,11 @@ def _beaten(declared: Sequence[Evidence], proof: Evidence) -> tuple[RejectedCand
     )
 
 
-def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]) -> tuple[Reason, ...]:
+def _notes(name: str, proof: Proved, target: Target, declared: Sequence[Evidence]) -> tuple[Reason, ...]:
     """Return notes on the choice: parsers of the same effect, and the engine's treatment of this one."""
-    alike = tuple(other for other in proof.value["equal"].get(name, ()) if other in proof.value["complete"])
+    alike = tuple(other for other in proof.equal.get(name, ()) if other in proof.complete)
     same = (Reason(ParserReason.SAME_EFFECT, parsers=alike),) if alike else ()
-    pair = (warning(proof.value["pair"][name]),) if name in proof.value["pair"] else ()
+    pair = (warning(proof.pair[name]),) if name in proof.pair else ()
     vendors = any(
         e.key == TOOL and e.rule in NAMED_BY_FAMILY and target.same_class(TOOL, name, str(e.value))
         for e in declared
@@ -605,12 +597,12 @@ def _notes(name: str, proof: Evidence, target: Target, declared: Sequence[Eviden
     return (*same, *failing, *pair, *_about_engine(name, proof, target, declared))
 
 
-def _failing(name: str, proof: Evidence, *, vendors: bool) -> Iterator[Reason]:
+def _failing(name: str, proof: Proved, *, vendors: bool) -> Iterator[Reason]:
     """Yield the cases that the parser fails, as warnings where a sound model writes them.
 
     Calls that the ``vendors`` own tool parser loses, and no other reads, are a note: nothing can be changed.
     """
-    failed: Mapping[str, Reason] = proof.value.get("failed", {}).get(name, {})
+    failed = proof.failed.get(name, {})
     for thought in (True, False):
         cases = {c: problem for c, problem in failed.items() if (c in BLOCKLESS) is thought}
         if cases:
@@ -620,25 +612,23 @@ def _failing(name: str, proof: Evidence, *, vendors: bool) -> Iterator[Reason]:
             )
             known = vendors or all(case in IRREGULAR for case in cases)
             yield reason if known else warning(reason)
-    streamed = tuple(proof.value.get("streamed", {}).get(name, ()))
+    streamed = tuple(proof.streamed.get(name, ()))
     lost = Reason(ParserReason.FAILS_STREAMED, parser=name, cases=streamed)
     if streamed:  # words beside a call are a trifle
         yield lost if all(case.startswith("narrated") for case in streamed) else warning(lost)
 
 
 def _about_engine(
-    name: str, proof: Evidence, target: Target, declared: Sequence[Evidence]
+    name: str, proof: Proved, target: Target, declared: Sequence[Evidence]
 ) -> tuple[Reason, ...]:
     """Return notes on the engine: what its grammar forbids of the calls, or which parser it infers."""
-    forbidden: dict[str, str] = proof.value.get("forbidden", {})
+    forbidden = proof.forbidden
     if name in forbidden:
-        free = tuple(
-            r for r in proof.value["reads"] if r not in forbidden and r not in proof.value["liberal"]
-        )
+        free = tuple(r for r in proof.reads if r not in forbidden and r not in proof.liberal)
         return (Reason(ParserReason.FORBIDDEN, engine=target.engine, words=forbidden[name], free=free),)
-    if "inferred" not in proof.value:
+    if not proof.infers:
         return ()
-    taken = proof.value["inferred"]
+    taken = proof.inferred
     if taken == name:
         return (Reason(ParserReason.TAKEN_BY_ITSELF, engine=target.backend),)
     named = (e for e in declared if e.rule is Rule.REPOSITORY_CLAIM and e.value == taken)

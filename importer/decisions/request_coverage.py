@@ -7,7 +7,7 @@ trained to call tools that its template never shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,20 +96,16 @@ class SwitchReason(ReasonKind):
 def switches(decisions: Mapping[str, Decision], facts: Sequence[Evidence]) -> dict[str, Decision]:
     """Return the decisions; the reasoning parser with the variables that it listens to."""
     parser = decisions[REASONING]
-    proof: Mapping[str, Any] = _value(facts, lambda e: e.key == REASONING and e.rule is Rule.PROOF)
-    heard = proof.get("heeds", {}).get(parser.value, ())
+    proofs = (e.value for e in facts if e.key == REASONING and e.rule is Rule.PROOF)
+    heard = next((proof.heeds.get(parser.value, ()) for proof in proofs), ())
     if not heard:
         return dict(decisions)
-    own = _value(facts, lambda e: e.key == VARIABLES)
+    own: Mapping[str, Any] = next((e.value for e in facts if e.key == VARIABLES), {})
     notes = [Reason(SwitchReason.HEEDS, parser=parser.value, names=tuple(heard))]
     if not any(name in own for name in heard):
         unheard = Reason(SwitchReason.UNHEARD, parser=parser.value, switch=heard[0])
         notes.append(warning(unheard) if own else unheard)  # who may switch something tries this, too
     return {**decisions, REASONING: replace(parser, why=(*parser.why, *notes))}
-
-
-def _value(facts: Sequence[Evidence], asked: Callable[[Evidence], bool]) -> Mapping[str, Any]:
-    return next((fact.value for fact in facts if asked(fact)), {})
 
 
 def needs_tools(finding: CoverageFinding) -> bool:

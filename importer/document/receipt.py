@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -236,9 +236,11 @@ def _plain(value: Any) -> Any:
     """Return the value with its reasons as sentences: a proof says of each parser why it was refuted."""
     if isinstance(value, Reason):
         return render(value)
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name != "reason"}
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _compact(value: object) -> str:

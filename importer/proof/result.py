@@ -12,6 +12,7 @@ from importer import backends
 from importer.chat_template.find import find
 from importer.decisions.decision import RUST, Chosen, Decision, PromptVerdict, Target
 from importer.decisions.frontends import HF
+from importer.decisions.proved import Proved
 from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -297,30 +298,32 @@ class Proof:
             verdicts = self.verdicts.get(key, ())
             reads = self.reads(key)
             registered = self._registered(key)
-            value = {
-                "reads": reads,
-                "refuted": {v.parser: v.reason for v in verdicts if v.reason is not None}
-                | (dict(self.plain) if key == "reasoning_parser" else {}),
-                "asked": bool(verdicts),
-                "alone": self.alone,
-                "forbidden": {v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
-                "liberal": [v.parser for v in verdicts if v.reads and v.liberal],
-                "unsettled": [v.parser for v in verdicts if v.unsettled and not v.reads],
-                "guessed": [v.parser for v in verdicts if v.reads and v.guessed],
-                "failed": {v.parser: dict(v.lost) for v in verdicts if v.reads and v.lost},
-                "streamed": {v.parser: lost for v in verdicts if v.reads and (lost := lost_by_default(v))},
-                "unjudged": {v.parser: v.accident for v in verdicts if v.accident is not None},
-                "complete": self._complete(key, registered),
-                "incomplete": incomplete(registered),
-                "equal": equals(registered),
-                "settings": {v.parser: dict(v.setting) for v in verdicts if v.reads and v.setting},
-                "tools_rendered": self.tools_rendered,
-                "derived": [] if self.derived is None else list(self.derived.fields),
-            } | ({"inferred": self.inferred[key]} if key in self.inferred else {})
-            if key == "reasoning_parser":
-                value |= {"heeds": {k: [*v] for k, v in self.heeds.items()}, "pairs": self.pairs}
-            engine = f"{self.judge} {self.shown}"
-            facts.append(Evidence(Rule.PROOF, key, value, engine, self._reason(key, reads)))
+            reason, reasons = self._reason(key, reads), key == "reasoning_parser"
+            refuted = {v.parser: v.reason for v in verdicts if v.reason is not None}
+            value = Proved(
+                reason,
+                asked=bool(verdicts),
+                reads=reads,
+                complete=self._complete(key, registered),
+                refuted=refuted | (dict(self.plain) if reasons else {}),
+                incomplete=incomplete(registered),
+                unjudged={v.parser: v.accident for v in verdicts if v.accident is not None},
+                unsettled=[v.parser for v in verdicts if v.unsettled and not v.reads],
+                guessed=[v.parser for v in verdicts if v.reads and v.guessed],
+                liberal=[v.parser for v in verdicts if v.reads and v.liberal],
+                failed={v.parser: dict(v.lost) for v in verdicts if v.reads and v.lost},
+                streamed={v.parser: lost for v in verdicts if v.reads and (lost := lost_by_default(v))},
+                forbidden={v.parser: v.forbidden for v in verdicts if v.reads and v.forbidden},
+                equal=equals(registered),
+                pairs=self.pairs if reasons else {},
+                infers=key in self.inferred,
+                inferred=self.inferred.get(key),
+                heeds={k: [*v] for k, v in self.heeds.items()} if reasons else {},
+                derived=[] if self.derived is None else list(self.derived.fields),
+                tools_rendered=self.tools_rendered,
+                alone=self.alone,
+            )
+            facts.append(Evidence(Rule.PROOF, key, value, f"{self.judge} {self.shown}", reason))
         return facts
 
     def _registered(self, key: str) -> tuple[ParserVerdict, ...]:

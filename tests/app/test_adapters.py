@@ -13,7 +13,9 @@ from importer.app.session import ImportSession
 from importer.app.study import study_snapshot
 from importer.decisions.decision import Preferences
 from importer.errors import ServiceError
-from importer.hub import ANYWHERE, AllowedFolders, parse, resolve
+from importer.hub import resolve
+from importer.hub.local import ANYWHERE, AllowedFolders
+from importer.hub.reference import parse
 from tests.commandline import BASE, Desk, desk
 from tests.hubserver import Content, Repo
 

@@ -12,7 +12,8 @@ from importer.cli.main import run
 from importer.demo import MODEL
 from importer.document.store import Store, StoredDocument
 from importer.engines.tokenizer import MergedWords
-from importer.hub import ANYWHERE, cache
+from importer.hub import cache
+from importer.hub.local import ANYWHERE
 from importer.sentences import render
 from importer.validation.expectations import CommonReason
 from importer.validation.prompts import GREETING

@@ -298,7 +298,7 @@ def test_a_loss_is_a_case_that_the_first_parser_reads() -> None:
     other = verdict("reasoning_parser", "glm45", "thinking-whole plain", "thinking-cut", stepwise=("plain",))
     found = proof("reasoning_parser", first, declared, other)
     _, fact = found.evidence()
-    assert render(fact.value["incomplete"]["deepseek_r1"]) == (
+    assert render(fact.value.incomplete["deepseek_r1"]) == (
         "thinking-whole: lost token by token; qwen3 loses less"
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,22 +18,14 @@ from importer.decisions.parsers import ParserReason
 from importer.decisions.request_coverage import CoverageEffect, SwitchReason
 from importer.document.attention import attention
 from importer.sentences import render
-from importer.signals.evidence import Evidence, Rule, is_warning
+from importer.signals.evidence import Evidence, is_warning
 from tests.commandline import CHAT, Desk, desk, document, receipt
 from tests.coverage_faults import JSON, SOUND
 from tests.decisions.test_decide import VLLM, fact
-from tests.facts import as_reason
+from tests.facts import as_reason, proof
 from tests.hubserver import Repo
 
 __all__ = ["desk"]
-
-
-def proof(reads: list[str]) -> Evidence:
-    value = {
-        "reads": reads, "complete": reads, "refuted": {}, "incomplete": {}, "asked": True, "liberal": [],
-        "equal": {}, "settings": {}, "shown": True, "tools_rendered": True,
-    }  # fmt: skip
-    return Evidence(Rule.PROOF, "tool_parser", value, "proof", as_reason("asked the parsers"))
 
 
 LOST = RequestCoverage(
@@ -76,8 +67,7 @@ def test_a_value_of_the_user_stays_with_a_warning() -> None:
 
 
 def heeding(*names: str) -> Evidence:
-    one = proof(["qwen3"])
-    return replace(one, key="reasoning_parser", value=one.value | {"heeds": {"qwen3": [*names]}})
+    return proof(["qwen3"], key="reasoning_parser", heeds={"qwen3": [*names]})
 
 
 @pytest.mark.parametrize(

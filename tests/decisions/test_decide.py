@@ -15,7 +15,7 @@ from importer.decisions.parsers import ParserReason
 from importer.document.build import to_json
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, is_warning
-from tests.facts import as_reason, losses, whys
+from tests.facts import as_reason, losses, proof, whys
 
 VLLM = Target(
     "vllm",
@@ -32,23 +32,14 @@ def fact(rule: str, value: Any, key: str = "tool_parser") -> Evidence:
     return Evidence(Rule(rule), key, value, f"{rule}.json", as_reason(f"{rule} says {value}"))
 
 
-def proof(reads: list[str], refuted: dict[str, str] | None = None, key: str = "tool_parser") -> Evidence:
-    no = {name: as_reason(why) for name, why in (refuted or {}).items()}
-    value = {
-        "reads": reads, "refuted": no, "asked": True, "liberal": [], "complete": reads, "incomplete": {},
-        "equal": {}, "settings": {}, "tools_rendered": True,
-    }  # fmt: skip
-    return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
-
-
 def tool(*facts: Evidence, prefer: dict[str, Any] | None = None, target: Target = VLLM) -> Any:
     return decide(facts, Preferences(prefer or {}), target)["tool_parser"]
 
 
 def test_a_format_that_the_engine_forbids_is_told_with_the_parsers_that_are_free_of_it() -> None:
     found = proof(["hermes", "xml"])
-    forced = {**found.value, "forbidden": {"hermes": "'\\n' after '<call>'"}}
-    chosen = tool(fact("family-table", "hermes"), replace(found, value=forced))
+    forced = proof(["hermes", "xml"], forbidden={"hermes": "'\\n' after '<call>'"})
+    chosen = tool(fact("family-table", "hermes"), forced)
     assert chosen.value == "hermes"
     told = next(render(why) for why in chosen.why if why.kind is ParserReason.FORBIDDEN)
     assert "it forbids '\\n' after '<call>'" in told
@@ -68,7 +59,10 @@ def test_a_repository_claim_is_heard_before_the_table() -> None:
 
 
 def test_proof_refutes_the_table_and_both_are_shown() -> None:
-    chosen = tool(fact("family-table", "hermes"), proof(["xml"], {"hermes": "one-call: read no call"}))
+    chosen = tool(
+        fact("family-table", "hermes"),
+        proof(["xml"], {"hermes": "one-call: read no call"}),
+    )
     assert (chosen.value, chosen.status) == ("xml", "proved")
     assert chosen.overruled[0].value == "hermes"
     assert "one-call" in losses(chosen)[0]
@@ -98,21 +92,21 @@ def test_a_parser_that_reads_every_call_stands_against_a_family_known_to_have_no
 )  # fmt: skip
 def test_a_family_known_to_have_none_stands_against_a_weak_proof(weak: dict[str, Any]) -> None:
     found = proof(["hermes"])
-    decision = tool(fact("family-table", None), replace(found, value={**found.value, **weak}))
+    decision = tool(fact("family-table", None), replace(found, value=replace(found.value, **weak)))
     assert isinstance(decision, KnownNone)
     assert decision.overruled[0].value in ("hermes", "hf")
 
 
 def test_a_later_parser_of_a_declared_line_needs_no_tools_in_the_template() -> None:
-    found = proof(["granite45"], {"granite4": "read no call"})
-    unseen = replace(found, value={**found.value, "tools_rendered": False})
+    unseen = proof(["granite45"], {"granite4": "read no call"}, tools_rendered=False)
     assert tool(fact("type-name", "granite4"), unseen).value == "granite45"
     assert isinstance(tool(fact("type-name", "hermes"), unseen), Undecided)
 
 
 def test_nothing_reads_the_template_so_nothing_is_set() -> None:
     decision = tool(
-        fact("family-table", "hermes"), proof([], {"hermes": "read no call", "xml": "read no call"})
+        fact("family-table", "hermes"),
+        proof([], {"hermes": "read no call", "xml": "read no call"}),
     )
     assert isinstance(decision, Undecided)
     assert decision.overruled[0].value == "hermes"
@@ -174,16 +168,16 @@ def test_whatever_is_said_the_decision_is_sound(
     ("taken", "says"), [("hermes", "by itself"), (None, "takes none"), ("xml", "takes xml")]
 )
 def test_what_an_engine_takes_by_itself_is_told(taken: str | None, says: str) -> None:
-    asked = proof(["hermes"])
-    chosen = tool(fact("family-table", "hermes"), replace(asked, value={**asked.value, "inferred": taken}))
+    asked = proof(["hermes"], infers=True, inferred=taken)
+    chosen = tool(fact("family-table", "hermes"), asked)
     assert (chosen.value, chosen.status) == ("hermes", "proved")
     assert says in whys(chosen)[-1]
     assert is_warning(chosen.why[-1]) == (taken != "hermes")
 
 
 def test_a_label_that_decides_at_the_engine_is_named_with_its_file() -> None:
-    asked, label = proof(["hermes"], {"xml": "reads none"}), fact("repository-claim", "xml")
-    asked = replace(asked, value={**asked.value, "inferred": "xml"})
+    asked = proof(["hermes"], {"xml": "reads none"}, infers=True, inferred="xml")
+    label = fact("repository-claim", "xml")
     chosen = tool(fact("family-table", "hermes"), label, asked)
     assert chosen.value == "hermes"
     assert label.source in whys(chosen)[-1]

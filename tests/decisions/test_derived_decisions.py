@@ -10,9 +10,9 @@ from importer.decisions.decision import Chosen, Decision, Preferences, Undecided
 from importer.decisions.frontends import DerivedReason, FrontendReason
 from importer.document.attention import AttentionReason, attention
 from importer.sentences import render
-from importer.signals.evidence import Evidence, Rule
+from importer.signals.evidence import Evidence
+from tests import facts
 from tests.decisions.test_decide import VLLM, fact
-from tests.facts import as_reason
 
 TOOL, REASONING = "tool_parser", "reasoning_parser"
 BOTH = (TOOL, REASONING)
@@ -20,11 +20,7 @@ HF = replace(VLLM, parsers={key: {**names, "hf": f"Hf {key}"} for key, names in 
 
 
 def proof(key: str, reads: list[str], derived: tuple[str, ...] = BOTH, *, rendered: bool = True) -> Evidence:
-    value = {
-        "reads": reads, "complete": reads, "refuted": {}, "incomplete": {}, "asked": True, "liberal": [],
-        "equal": {}, "settings": {}, "shown": True, "tools_rendered": rendered, "derived": [*derived],
-    }  # fmt: skip
-    return Evidence(Rule.PROOF, key, value, "proof", as_reason("asked the parsers"))
+    return facts.proof(reads, key=key, derived=derived, tools_rendered=rendered)
 
 
 def decided(*facts: Evidence, prefer: dict[str, Any] | None = None) -> tuple[Decision, Decision]:

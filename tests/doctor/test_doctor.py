@@ -22,7 +22,7 @@ from importer.engines.deaths import ENVIRONMENT
 from importer.engines.doctor import CHECKS, DoctorCase, everything, refuse
 from importer.engines.install import Installed
 from importer.errors import EngineError
-from importer.hub import ANYWHERE
+from importer.hub.local import ANYWHERE
 from tests.commandline import BASE, Desk, desk
 from tests.doctoring import DOCUMENT, copy, engine, fine
 from tools import reference

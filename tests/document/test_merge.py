@@ -246,7 +246,7 @@ def test_a_file_that_changes_while_it_is_shown_is_not_overwritten(desk: Desk) ->
     from importer.app.session import ImportSession
     from importer.document.name_allocator import Names
     from importer.document.store import Store
-    from importer.hub import ANYWHERE
+    from importer.hub.local import ANYWHERE
 
     desk("acme/base")
     desk.hub.repos["acme/base"].commit(WARM)

@@ -73,8 +73,8 @@ def test_a_proof_that_cannot_judge_every_parser_is_kept(sglang_engine: Installed
     with ParserWorker("sglang", sglang_engine.python) as worker:
         proof = ask(worker, TEMPLATES["CHATML_JSON"], WORDS)
     tool, _ = proof.evidence()
-    assert "deepseek-recipe" in render(tool.value["unjudged"]["deepseekv4"])
-    assert "qwen" in tool.value["complete"], "its streams are read with orjson"
+    assert "deepseek-recipe" in render(tool.value.unjudged["deepseekv4"])
+    assert "qwen" in tool.value.complete, "its streams are read with orjson"
     assert proof.accidents == 0
 
 

@@ -24,7 +24,8 @@ from importer.document.template_file import ChatTemplate
 from importer.engines import get, install
 from importer.engines.base import Document, Engine, Launch
 from importer.engines.ports import free_port
-from importer.hub import ANYWHERE, local
+from importer.hub import local
+from importer.hub.local import ANYWHERE
 from importer.validation.probe import ALL_PROBES
 from tests.faults import wire
 from tests.faults.fault import Fault, Site

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from importer.errors import RepositoryError, ServiceError, UsageError
-from importer.hub import ANYWHERE, AllowedFolders, Snapshot, fetch_weights, parse, resolve
-from importer.hub.snapshot import JsonReason
+from importer.hub import resolve
+from importer.hub.local import ANYWHERE, AllowedFolders
+from importer.hub.reference import parse
+from importer.hub.snapshot import JsonReason, Snapshot
+from importer.hub.weights import fetch_weights
 
 COMMIT, OTHER = "a" * 40, "b" * 40
 FILES = {"config.json": json.dumps({"model_type": "llama"}), "model.safetensors": "x", "tokenizer.json": "{}"}

@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.errors import HubError, RepositoryError
-from importer.hub import ANYWHERE, fetch_weights, parse, resolve, safetensors, tensor_headers
+from importer.hub import resolve, safetensors, tensor_headers
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
 from importer.hub.safetensors import BITS, LONGEST, MalformedHeader, Tensor
+from importer.hub.weights import fetch_weights
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 BF16 = {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}

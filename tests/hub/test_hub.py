@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from importer.errors import HubError, RepositoryError
-from importer.hub import ANYWHERE, parse, resolve
+from importer.hub import resolve
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import MODIFIED, Content, Fault, HubServer, Repo, isolate
@@ -217,7 +219,10 @@ def test_a_cache_that_cannot_be_written_is_done_without(server: HubServer) -> No
 
 @pytest.mark.slow
 def test_processes_share_the_cache(server: HubServer) -> None:
-    code = "from importer import hub; print(hub.resolve(hub.parse('Org/Toy'), hub.ANYWHERE).revision)"
+    code = (
+        "from importer.hub import local, reference, resolve; "
+        "print(resolve(reference.parse('Org/Toy'), local.ANYWHERE).revision)"
+    )
     command = [sys.executable, "-W", "error", "-c", code]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = {process.communicate(timeout=PATIENCE)[0].strip() for process in running}

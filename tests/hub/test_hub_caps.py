@@ -13,9 +13,11 @@ import pytest
 
 from importer.document import store, template_file
 from importer.errors import DocumentError
-from importer.hub import ANYWHERE, cache, listing, local, parse, resolve, safetensors
+from importer.hub import cache, listing, local, resolve, safetensors
 from importer.hub.cache import load as cached
 from importer.hub.listing import ListingReason, MalformedListing
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
 from importer.hub.snapshot import UnreadReason
 from importer.reasons import Reason
 from tests.hubserver import HubServer, Repo, isolate

@@ -14,8 +14,10 @@ import pytest
 
 from importer.cli.messages import hint
 from importer.errors import HubError, ImporterError
-from importer.hub import ANYWHERE, client, endpoint, parse, resolve
+from importer.hub import client, endpoint, resolve
 from importer.hub.client import Deadline
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
 from tests.hubserver import Content, Fault, HubServer, Repo, isolate
 
 TOKEN = "hf_secretsecretsecret"

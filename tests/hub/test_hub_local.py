@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from importer.errors import RepositoryError
-from importer.hub import ANYWHERE, Snapshot, parse, resolve
-from importer.hub.snapshot import POINTER_SIZES, JsonReason, UnreadReason
+from importer.hub import resolve
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
+from importer.hub.snapshot import POINTER_SIZES, JsonReason, Snapshot, UnreadReason
 
 
 def read(directory: Path) -> Snapshot:

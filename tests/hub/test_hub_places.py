@@ -10,7 +10,9 @@ import pytest
 from importer.app import validate
 from importer.document.store import StoredDocument, load
 from importer.errors import ImporterError, ServiceError
-from importer.hub import ANYWHERE, AllowedFolders, cache, parse, resolve
+from importer.hub import cache, resolve
+from importer.hub.local import ANYWHERE, AllowedFolders
+from importer.hub.reference import parse
 from importer.hub.weights import readable
 from tests.commandline import BASE
 

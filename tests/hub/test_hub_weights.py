@@ -10,18 +10,10 @@ import pytest
 from huggingface_hub import get_session
 
 from importer.errors import DocumentError, EngineError, HubError
-from importer.hub import (
-    ANYWHERE,
-    client,
-    fetch_weights,
-    listing,
-    local,
-    locate_weights,
-    parse,
-    resolve,
-    weights,
-    weights_size,
-)
+from importer.hub import client, listing, local, resolve, weights
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
+from importer.hub.weights import fetch_weights, locate_weights, weights_size
 from tests.hubserver import Fault, HubServer, Repo, isolate
 
 FILES: dict[str, str | bytes] = {

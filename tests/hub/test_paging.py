@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from importer.errors import HubError
-from importer.hub import ANYWHERE, fetch_weights, listing, paging, parse, resolve
+from importer.hub import listing, paging, resolve
 from importer.hub.listing import ListingReason
+from importer.hub.local import ANYWHERE
 from importer.hub.paging import Bounds, PagingReason
+from importer.hub.reference import parse
+from importer.hub.weights import fetch_weights
 from importer.reasons import ReasonKind
 from importer.sentences import render
 from tests.hubserver import HubServer, Reply, Repo, isolate

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from importer.errors import HubError
-from importer.hub import ANYWHERE, client, parse, resolve
+from importer.hub import client, resolve
+from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under
+from importer.hub.reference import parse
 from importer.hub.search import search
 from tests.hubserver import Fault, HubServer, Repo, isolate
 

@@ -18,6 +18,7 @@ from importer.app.local_evidence import template_rendering
 from importer.chat_template.samples import Sample, SampleCall
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
+from importer.decisions.proved import Proved
 from importer.engines.deaths import Accident
 from importer.engines.parsers import Reading, Tokens
 from importer.hub.snapshot import Snapshot
@@ -98,16 +99,14 @@ def test_what_a_proof_says() -> None:
     assert PROOF.streaming("reasoning_parser", None) is None
     tool, reasoning = PROOF.evidence()
     refuted = Reason(ProofReason.CASE, case="one-call", problem=as_reason("read no call"))
-    assert tool.value == {
-        "reads": ["xml"], "refuted": {"hermes": refuted}, "asked": True, "alone": False, "liberal": [],
-        "forbidden": {}, "unsettled": [], "unjudged": {}, "streamed": {}, "complete": ["xml"],
-        "incomplete": {}, "equal": {}, "settings": {},
-        "tools_rendered": True, "derived": [], "guessed": [],
-        "failed": {"xml": {"quotes": as_reason("lost 'text'")}},
-    }  # fmt: skip
+    assert tool.value == Proved(
+        tool.reason, asked=True, reads=["xml"], complete=["xml"], refuted={"hermes": refuted},
+        failed={"xml": {"quotes": as_reason("lost 'text'")}}, tools_rendered=True, unsettled=[], guessed=[],
+        liberal=[], derived=[],
+    )  # fmt: skip
     assert "1 of 2 tool parsers of vllm 9.9 read" in render(tool.reason)
     assert "vocabulary assumed" in render(tool.reason)
-    assert not reasoning.value["asked"]
+    assert not reasoning.value.asked
     assert render(reasoning.reason) == "not proved: the template renders no reasoning"
     told = "\n".join(PROOF.explain())
     for part in ("xml (Xml) reads it", "but quotes: lost 'text'", "does not: one-call: read no call",
@@ -134,17 +133,17 @@ def test_a_derived_template_survives_json() -> None:
 
 def test_a_derived_template_counts_where_no_strict_parser_reads() -> None:
     fails = ParserVerdict("xml", "Xml", (), {"one-call": as_reason("no call")}, ("one-call",))
-    assert facts(with_hf(fails))["complete"] == ["hf"]
+    assert facts(with_hf(fails)).complete == ["hf"]
     liberal = ParserVerdict("any", "Any", ("one-call",), {}, ("one-call",), liberal=True)
-    assert facts(with_hf(liberal))["complete"] == ["hf", "any"]
-    assert facts(with_hf(liberal))["incomplete"] == {}
+    assert facts(with_hf(liberal)).complete == ["hf", "any"]
+    assert facts(with_hf(liberal)).incomplete == {}
 
 
 def test_a_derived_template_sets_no_standard() -> None:
     less = ParserVerdict("xml", "Xml", ("one-call",), {"quotes": as_reason("lost")}, ("one-call",))
-    assert facts(with_hf(less))["complete"] == ["xml"]
-    assert facts(with_hf(less))["incomplete"] == {}
-    assert facts(with_hf(less))["derived"] == ["tool_parser"]
+    assert facts(with_hf(less)).complete == ["xml"]
+    assert facts(with_hf(less)).incomplete == {}
+    assert facts(with_hf(less)).derived == ["tool_parser"]
 
 
 def test_a_parser_that_needs_the_default_in_the_document() -> None:
@@ -281,7 +280,7 @@ def test_an_accident_is_no_verdict(accident: Accident) -> None:
     assert reason is not None
     spoilt = ParserVerdict("slow", "Slow", (), {"one-call": reason}, ("one-call",))
     value = facts(replace(PROOF, verdicts={"tool_parser": (spoilt,)}))
-    assert (value["reads"], value["refuted"], [*value["unjudged"]]) == ([], {}, ["slow"])
+    assert (value.reads, value.refuted, [*value.unjudged]) == ([], {}, ["slow"])
 
 
 def test_a_package_that_comes_or_goes_asks_anew(ask: Asked, tmp_path: Path) -> None:
@@ -342,5 +341,5 @@ def test_a_validation_renders_no_template_for_such_a_model(tmp_path: Path) -> No
 def test_such_a_model_is_not_proved_and_the_reason_is_said() -> None:
     proof = unproved(rendered_by("deepseek_v32", VLLM), VLLM, "d1")
     for fact in proof.evidence():
-        assert not fact.value["asked"]
+        assert not fact.value.asked
         assert "renders this model by its own code (deepseek_v32)" in render(fact.reason)

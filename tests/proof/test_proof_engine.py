@@ -114,8 +114,8 @@ def test_a_parser_whose_module_does_not_import_is_not_judged(lacking: Installed)
         proof = ask(worker, texts.SWITCHED, CHATML)
     assert proof.accidents
     _, fact = proof.evidence()
-    assert "pycountry" in render(fact.value["unjudged"]["qwen3"])
-    assert not {"qwen3"} & {*fact.value["refuted"], *fact.value["reads"]}
+    assert "pycountry" in render(fact.value.unjudged["qwen3"])
+    assert not {"qwen3"} & {*fact.value.refuted, *fact.value.reads}
     named = Evidence(Rule.FAMILY_TABLE, "reasoning_parser", "qwen3", "table", as_reason("qwen3"))
     decision = decide([*proof.evidence(), named], Preferences({}), bind("vllm").target)["reasoning_parser"]
     assert (decision.value, decision.status) == ("qwen3", "table")
@@ -139,7 +139,7 @@ def test_vllm_reads_its_formats_and_refutes_the_others(
     assert right <= set(proof.reads("tool_parser"))
     assert wrong not in proof.reads("tool_parser")
     tool = proof.evidence()[0]
-    assert render(tool.value["refuted"][wrong]).startswith("one-call: ")
+    assert render(tool.value.refuted[wrong]).startswith("one-call: ")
     assert "vocabulary assumed" not in render(tool.reason)
     best = proof.verdicts["tool_parser"][0]
     assert best.reads
@@ -167,7 +167,7 @@ def test_a_declared_vocabulary_without_the_marker_refutes(vllm: ParserWorker) ->
     study = study_of(texts.HEADERS, LLAMA[:-1])
     declared = prove(study, tokens_of(LLAMA[:-1]), True, vllm)
     assert "llama3_json" not in declared.reads("tool_parser")
-    assert "<|python_tag|>" in render(declared.evidence()[0].value["refuted"]["llama3_json"])
+    assert "<|python_tag|>" in render(declared.evidence()[0].value.refuted["llama3_json"])
     assert "llama3_json" in prove(study, tokens_of(LLAMA[:-1]), False, vllm).reads("tool_parser")
 
 
@@ -209,16 +209,16 @@ def test_a_parser_that_needs_the_default_of_thinking_gets_it_by_the_document(vll
     assert proof.setting("deepseek_v3") == {"enable_thinking": True}
     assert proof.setting("qwen3") is None
     fact = proof.evidence()[1]
-    assert {"deepseek_v3", "qwen3"} <= set(fact.value["complete"])
+    assert {"deepseek_v3", "qwen3"} <= set(fact.value.complete)
 
 
 def test_a_parser_that_loses_plain_answers_is_incomplete(vllm: ParserWorker) -> None:
     """As on MiniCPM5-1B: with thinking off ``deepseek_r1`` returns no content."""
     fact = ask(vllm, texts.SWITCHED, CHATML).evidence()[1]
-    assert "deepseek_r1" in fact.value["reads"]
-    assert "thinking-off" in render(fact.value["incomplete"]["deepseek_r1"])
-    assert "qwen3" in fact.value["complete"]
-    assert "nemotron_v3" in fact.value["equal"]["qwen3"]
+    assert "deepseek_r1" in fact.value.reads
+    assert "thinking-off" in render(fact.value.incomplete["deepseek_r1"])
+    assert "qwen3" in fact.value.complete
+    assert "nemotron_v3" in fact.value.equal["qwen3"]
 
 
 def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> None:
@@ -227,8 +227,8 @@ def test_a_format_that_no_list_has_is_learnt_and_read(vllm: ParserWorker) -> Non
     words = CHATML[:2]
     assert ask(vllm, text, words).derived is None
     fact = prove(study_of(text, words), tokens_of(words), True, vllm, derives=True).evidence()[0]
-    assert {*fact.value["liberal"], "hf"} == {*fact.value["reads"]}
-    assert (fact.value["derived"], "hermes" in fact.value["reads"]) == (["tool_parser"], False)
+    assert {*fact.value.liberal, "hf"} == {*fact.value.reads}
+    assert (fact.value.derived, "hermes" in fact.value.reads) == (["tool_parser"], False)
 
 
 # The whole way

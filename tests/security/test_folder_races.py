@@ -23,7 +23,10 @@ from importer.engines import mlx, model_folder, tokenizer
 from importer.engines.doctor import model as doctor
 from importer.engines.doctor.case import DoctorCase
 from importer.errors import ImporterError, RepositoryError, ServiceError
-from importer.hub import AllowedFolders, digests, local, locate_weights, parse, resolve, tensor_headers
+from importer.hub import digests, local, resolve, tensor_headers
+from importer.hub.local import AllowedFolders
+from importer.hub.reference import parse
+from importer.hub.weights import locate_weights
 from importer.service.settings import Settings
 from tests.tiers import one_of_each
 

@@ -75,7 +75,10 @@ def test_weights_elsewhere_are_fetched_without_the_token(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights come through the Hub's own client, which follows redirects; the token stays behind."""
-    from importer.hub import ANYWHERE, fetch_weights, parse, resolve
+    from importer.hub import resolve
+    from importer.hub.local import ANYWHERE
+    from importer.hub.reference import parse
+    from importer.hub.weights import fetch_weights
 
     files: dict[str, Content] = {
         "config.json": CONFIG, "model.safetensors": b"w" * 64, "tokenizer.json": "{}",

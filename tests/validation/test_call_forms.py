@@ -23,8 +23,8 @@ from importer.validation.outcome import NotShown, Pass, ProbeRow, Report, Tried
 from importer.validation.prompts import WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
-from tests.decisions.test_decide import proof, tool
-from tests.facts import as_reason, whys
+from tests.decisions.test_decide import tool
+from tests.facts import as_reason, proof, whys
 
 DEMO = Path(importer.__file__).with_name("demo") / "model"
 FENCED = '```json\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n```'

@@ -17,8 +17,11 @@ from importer.demo import MODEL
 from importer.document.store import Store
 from importer.document.validation_state import HoldingReason, validation
 from importer.engines import model_folder
-from importer.hub import ANYWHERE, fetch_weights, local, parse, resolve
+from importer.hub import local, resolve
+from importer.hub.local import ANYWHERE
+from importer.hub.reference import parse
 from importer.hub.snapshot import RepoFile, Snapshot
+from importer.hub.weights import fetch_weights
 from importer.progress import silent
 from importer.proof.result import Proof
 from importer.reasons import Reason

@@ -12,7 +12,7 @@ from importer.cli.main import run
 from importer.document.store import Store
 from importer.engines import get, install
 from importer.engines.process import serve
-from importer.hub import ANYWHERE
+from importer.hub.local import ANYWHERE
 from importer.validation.probe import ALL_PROBES
 from tests.faults import bench
 from tests.models.formats import FORMATS

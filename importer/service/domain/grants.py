@@ -14,8 +14,7 @@ from importer.document.grants import Grant, GrantReason, grants, set_values
 from importer.document.store import StoredDocument
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
-from importer.hub import parse
-from importer.hub.reference import check_whole
+from importer.hub.reference import check_whole, parse
 from importer.hub.snapshot import mapping
 from importer.service.domain.document_text import pointer
 from importer.service.domain.import_request import Import, check_place, request_of

@@ -25,8 +25,9 @@ from importer.document.review import change_json, refuted
 from importer.document.store import StoredDocument, write_all
 from importer.engines import registries
 from importer.errors import DocumentError, EngineError, ImporterError, ServiceError, UsageError
-from importer.hub import parse, resolve
+from importer.hub import resolve
 from importer.hub.endpoint import endpoint
+from importer.hub.reference import parse
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet

@@ -21,8 +21,7 @@ from importer.document.review import change_json
 from importer.document.store import Store
 from importer.errors import ImporterError, ServiceError
 from importer.frozen import frozen
-from importer.hub import parse
-from importer.hub.reference import LONGEST
+from importer.hub.reference import LONGEST, parse
 from importer.hub.search import Hit
 from importer.hub.search import search as hub_search
 from importer.sentences import render

@@ -13,8 +13,9 @@ from importer.app.study import Studied, study_snapshot
 from importer.document.name_allocator import Names
 from importer.document.validation_state import carried
 from importer.errors import ServiceError
-from importer.hub import digests, parse, resolve
+from importer.hub import digests, resolve
 from importer.hub.rate_limit import Budget, under
+from importer.hub.reference import parse
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.proof.result import Proof
