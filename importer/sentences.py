@@ -117,10 +117,13 @@ def _filled(text: Text, fields: Fields) -> str:
 class _Words(Formatter):
     """Format strings in which a sequence reads ``a, b``, or ``a and b`` as ``{names:and}``.
 
-    ``{at:moment}`` is a time, ``{count:probe|probes}`` a number with its word.
+    ``{at:moment}`` is a time, ``{count:probe|probes}`` a number with its word, ``{near:?}`` asks for one of
+    the names, where there are some.
     """
 
     def format_field(self, value: Any, spec: str) -> Any:
+        if spec == "?":
+            return f" (did you mean {joined(value)}?)" if value else ""
         if isinstance(value, tuple):
             return joined(value, spec or ",")
         if "|" in spec:

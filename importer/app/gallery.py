@@ -24,7 +24,7 @@ from importer.hub.folders import read_plain, why
 from importer.hub.reference import Reference, is_id
 from importer.hub.reference import parse as parse_reference
 from importer.hub.snapshot import listed, mapping
-from importer.reasons import Fields, Reason, ReasonKind
+from importer.reasons import Reason, ReasonKind
 from importer.yaml_reader import YamlError
 
 INDEX = "index.yaml"
@@ -36,10 +36,6 @@ Level = Literal["error", "warning", "note"]
 ERROR: Level = "error"
 WARNING: Level = "warning"
 NOTE: Level = "note"
-
-
-def _near(fields: Fields) -> str:
-    return f" (did you mean {' or '.join(fields['near'])}?)" if fields["near"] else ""
 
 
 class GalleryReason(ReasonKind):
@@ -61,15 +57,12 @@ class GalleryReason(ReasonKind):
     VARIANT = "variant", "its variant {name!r} is no entry of this gallery"
     NESTED = "nested", "it is one of the variants of {parent!r} and has variants: LocalAI resolves one level"
     PARENTS = "parents", "its variant {name!r} is one of the variants of {parent!r} as well"
-    UNKNOWN_PARSER = (
-        "unknown-parser",
-        lambda fields: f"{fields['engine']} has no {fields['key']} named {fields['name']!r}{_near(fields)}",
-    )
+    UNKNOWN_PARSER = "unknown-parser", "{engine} has no {key} named {name!r}{near:?}"
     UNPINNED = "unpinned", "{model} has no commit, so the next upload changes what runs"
     OUTSIDE = "outside", "LocalAI writes no file outside of its models' folder, as {file!r} is"
     NO_HASH = "no-hash", "the file {file!r} has no sha256"
     GONE = "gone", "{problem}"
-    FILE_GONE = "file-gone", lambda fields: f"{fields['repo']} has no file {fields['file']!r}{_near(fields)}"
+    FILE_GONE = "file-gone", "{repo} has no file {file!r}{near:?}"
     FILE_CHANGED = "file-changed", "the file {file!r} of {repo} has the SHA-256 {now} now"
     NO_LICENSE = "no-license", "it names no license"
     STALE = "stale", "it was last checked on {date}, {days} days ago"

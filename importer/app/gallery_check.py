@@ -44,7 +44,7 @@ from importer.sentences import render
 STALE_DAYS = 180
 SHA256 = 64  # hex digits
 NEAR = 2  # names in a finding
-UNKNOWN = (SchemaReason.UNKNOWN_KEY, SchemaReason.UNKNOWN_KEY_NEAR)
+UNKNOWN = SchemaReason.UNKNOWN_KEY
 UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT_KNOWN)
 MISSING = ("not-found", "revision-not-found", "private")  # refusals that end an installation
 # Kinds that have a finding of their own.
@@ -109,7 +109,7 @@ def _of_entry(item: GalleryItem, stale_days: int) -> Iterator[Located]:
 def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
     for fault in schema.faults("localai-gallery", [plain(about)]) if about else ():
         path = fault.path[1:]
-        if getattr(fault.message, "kind", None) in UNKNOWN:
+        if getattr(fault.message, "kind", None) is UNKNOWN:
             yield Located(path, Reason(GalleryReason.UNKNOWN_KEY, key=_short(path[-1])))
         elif path == ("name",):
             yield Located(path, Reason(GalleryReason.NAME, name=_short(about["name"])))
@@ -181,7 +181,7 @@ def _of_config(item: GalleryItem) -> Iterator[Located]:
         return
     if item.stored is None:
         for fault in schema.faults("localai-model", {**item.config, "name": "entry"}):
-            if getattr(fault.message, "kind", None) in UNKNOWN or _of_others(item, fault.path):
+            if getattr(fault.message, "kind", None) is UNKNOWN or _of_others(item, fault.path):
                 continue  # LocalAI has keys that no language model needs
             reason = Reason(GalleryReason.SCHEMA, problem=schema.at(fault.path, fault.message))
             yield Located((CONFIG, *fault.path), reason)

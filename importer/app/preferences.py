@@ -131,7 +131,7 @@ def _check_engine(values: Mapping[str, object], backend: str | None) -> None:
     if found is None:
         return
     path, reason = found
-    if reason.kind not in check.UNKNOWN:
+    if reason.kind is not check.UNKNOWN:
         raise UsageError(
             "bad-value", setting=Setting.SET, value=".".join(map(str, path)), problem=schema.at(path, reason)
         )

@@ -9,9 +9,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypedDict,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from importer import backends
+
+if TYPE_CHECKING:
+    from importer.document.store import StoredDocument
 
 MOST = 100_000_000  # sequences, or tokens of one
 
@@ -130,3 +144,9 @@ def again(request: Mapping[str, object], *more: str) -> str:
             if one not in (None, False):
                 words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
     return shlex.join([*words, *more])
+
+
+def again_of(stored: StoredDocument, *more: str, **changed: str) -> str:
+    """Return the command that imports the model of a document again, into the document."""
+    request = {"reference": stored.reference} if stored.receipt is None else stored.receipt.request
+    return again({**request, "name": stored.name, "backend": stored.backend, **changed}, *more)

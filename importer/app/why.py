@@ -8,6 +8,7 @@ from typing import Any
 
 from importer.document.effective import OFFERERS, EffectiveValue, effective
 from importer.document.receipt import Receipt
+from importer.document.records import Overruled
 from importer.document.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError
@@ -26,19 +27,6 @@ def _effective(stored: StoredDocument) -> list[EffectiveValue]:
 
 
 @frozen
-class Candidate:
-    """A value that was not taken, and the reason."""
-
-    value: Any
-    source: str
-    why: str
-
-    def to_json(self) -> dict[str, object]:
-        """Return the members as JSON."""
-        return {"value": self.value, "source": self.source, "why": self.why}
-
-
-@frozen
 class Explanation:
     """One value of a document.
 
@@ -51,7 +39,7 @@ class Explanation:
     status: str
     source: str
     facts: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Overruled, ...]
 
     def explain(self, facts: int | None = None, candidates: int | None = None) -> tuple[str, ...]:
         """Return the lines of ``importer why``: the value, its first facts, and values that were not taken.
@@ -59,15 +47,14 @@ class Explanation:
         ``None`` stands for all of them.
         """
         value = "none" if self.value is None else value_text(self.value).replace("\n", ", ")
-        lost = (f"  not {value_text(one.value)}  {one.why}" for one in self.candidates[:candidates])
+        lost = (f"  not {value_text(one['value'])}  {one['why']}" for one in self.candidates[:candidates])
         because = (f"  because  {fact}" for fact in self.facts[:facts])
         return (f"{self.key}: {value}, {self.status}", *because, *lost)
 
     def to_json(self) -> dict[str, object]:
         """Return the members as JSON."""
-        others = [one.to_json() for one in self.candidates]
         head = {"key": self.key, "value": self.value, "status": self.status, "source": self.source}
-        return head | {"facts": list(self.facts), "candidates": others}
+        return head | {"facts": list(self.facts), "candidates": [*self.candidates]}
 
 
 def explanations(stored: StoredDocument, key: str | None = None) -> list[Explanation]:
@@ -87,25 +74,24 @@ def explanations(stored: StoredDocument, key: str | None = None) -> list[Explana
 def _explanation(stored: StoredDocument, one: EffectiveValue) -> Explanation:
     """Return facts and candidates of the value that the document has now, which an edit may have set."""
     value = one.decision["value"]
-    lost = tuple(Candidate(each["value"], each["source"], each["why"]) for each in one.overruled)
-    lost += tuple(_refuted(stored.need_receipt(), one.key, value)) + tuple(_offered(one, value))
-    seen = {str(each.value): each for each in reversed(lost)}
+    lost = (*one.overruled, *_refuted(stored.need_receipt(), one.key, value), *_offered(one, value))
+    seen = {str(each["value"]): each for each in reversed(lost)}
     return Explanation(one.key, value, one.status, one.source, one.why, tuple(reversed(seen.values())))
 
 
-def _offered(one: EffectiveValue, value: Any) -> Iterator[Candidate]:
+def _offered(one: EffectiveValue, value: Any) -> Iterator[Overruled]:
     """Yield what vendor, table and engine offer otherwise."""
     for offerer in OFFERERS:
         offer = one.offers.get(offerer.replace("-", "_"))
         if offer is not None and offer["value"] != value:
-            yield Candidate(offer["value"], offerer, f"{offerer}: {offer['source']}")
+            why = f"{offerer}: {offer['source']}"
+            yield {"value": offer["value"], "source": offerer, "why": why}
 
 
-def _refuted(receipt: Receipt, key: str, value: Any) -> Iterator[Candidate]:
+def _refuted(receipt: Receipt, key: str, value: Any) -> Iterator[Overruled]:
     """Yield the other parsers of the proof, the best first, each with the first case that it lost."""
     for one in receipt.verdicts(key):
         if one["parser"] != value:
             lost = one["lost"] or next((f"{case}: {why}" for case, why in one["failed"].items()), None)
-            yield Candidate(
-                one["parser"], receipt.proved_by, lost or f"reads all {len(one['passed'])} cases, too"
-            )
+            why = lost or f"reads all {len(one['passed'])} cases, too"
+            yield {"value": one["parser"], "source": receipt.proved_by, "why": why}

@@ -45,13 +45,8 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
         output.progress(arguments.reference) as progress,
         ImportSession(sandbox=sandbox, consents=partial(_may_fetch, arguments, progress)) as bench,
     ):
-        planned = plan(request, names := Names(store), bench, ANYWHERE, progress)
+        planned = plan(request, Names(store), bench, ANYWHERE, progress)
     path = store.path(planned.name)
-    first = names.first(planned.snapshot, planned.name)
-    if first is not None and request.name is None:
-        own = (planned.target.backend, planned.request.slot.own_device)
-        has = (first.backend, None if own[1] is None else first.device)
-        output.note(messages.variant(first.name, has, planned.name, own))
     settled = _settled(arguments, planned, store)
     planned = settled.plan
     for warning in (*settled.pending(request), *settled.warnings):

@@ -232,12 +232,6 @@ ABOUT = {
 SPECULATION = "speculation: off; --set {key}={method} enables it (no min_p, logit_bias)"
 
 
-def variant(first: str, has: tuple[str, str | None], name: str, own: tuple[str, str | None]) -> str:
-    """Return the line about two documents of a model, each with its backend and its device."""
-    had, asked = (backend if device is None else f"{backend} on {device}" for backend, device in (has, own))
-    return f"{first} is the document for {had} and stays as it is; the one for {asked} is {name}."
-
-
 def sentence(error: ImporterError) -> str:
     """Return the failure in one line."""
     return error.sentence(INSTEAD)

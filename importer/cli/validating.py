@@ -224,16 +224,14 @@ def _better_form(records: Sequence[FormRecord], stored: StoredDocument) -> None:
 
     It repeats the document's own import, in its folder.
     """
-    from importer.app.request import again
+    from importer.app.request import again_of
     from importer.cli.options import in_folder
     from importer.signals.observed import CallForm, proposed
 
     forms = [CallForm.from_json(one) for one in records]
     served, best = forms[0], proposed(forms)
     if best.template and best.right:
-        own = {"reference": stored.reference, "name": stored.name, "backend": stored.backend}
-        request = own if stored.receipt is None else {**own, **stored.receipt.request}
-        command = again({**request, "template": best.template}, *in_folder(str(stored.path.parent)))
+        command = again_of(stored, *in_folder(str(stored.path.parent)), template=best.template)
         shares = f"{best.right} of {best.asked} calls arrive, now {served.right}"
         output.note(f"calls: with {command} {shares}.")
 

@@ -80,8 +80,7 @@ def not_one_of(fields: Fields) -> str:
 class ArgumentReason(ReasonKind):
     """What is wrong with an argument of an engine."""
 
-    UNKNOWN = "unknown", "{of} has no argument of this name"
-    UNKNOWN_NEAR = "unknown-near", "{of} has no argument of this name (did you mean {near}?)"
+    UNKNOWN = "unknown", "{of} has no argument of this name{near:?}"
     RENAMED = "renamed", "{of} has no argument of this name; it is {name} now"
     REMOVED = "removed", "{of} has no argument of this name any more; leave it out"
     WRONG_TYPE = "wrong-type", "{value!r} is not {kind}"
@@ -156,13 +155,8 @@ def unknown(registry: ArgumentRegistry, name: str) -> Reason:
     if present is not None:
         kind = ArgumentReason.RENAMED if present else ArgumentReason.REMOVED
         return Reason(kind, of=of, **({"name": f"engine_args.{present}"} if present else {}))
-    return _unknown(plain, arguments_of(registry.engine, registry.version), of)
-
-
-def _unknown(name: str, names: Mapping[str, Argument], of: str) -> Reason:
-    if found := near(name, names):
-        return Reason(ArgumentReason.UNKNOWN_NEAR, of=of, near=found)
-    return Reason(ArgumentReason.UNKNOWN, of=of)
+    names = arguments_of(registry.engine, registry.version)
+    return Reason(ArgumentReason.UNKNOWN, of=of, near=near(plain, names))
 
 
 def near(name: str, names: Iterable[str]) -> list[str]:
@@ -286,7 +280,8 @@ class _Check:
         for key, one in value.items():
             place, argument = (*path, str(key)), fields.get(str(key))
             if argument is None:
-                yield place, _unknown(str(key), fields, f"{self._registry.engine}'s {'.'.join(path)}")
+                of = f"{self._registry.engine}'s {'.'.join(path)}"
+                yield place, Reason(ArgumentReason.UNKNOWN, of=of, near=near(str(key), fields))
             elif one is not None:
                 yield from self._of(argument.kind, place, one)
                 yield from _range(argument, place, one)

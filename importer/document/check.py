@@ -24,7 +24,7 @@ AUTO = "auto"  # vLLM measures its memory, and takes the longest context that fi
 LIMITS: Final = "limit_mm_per_prompt"
 MODALITIES = ("image", "video", "audio")
 VARIABLES: Final = "chat_template_kwargs"
-UNKNOWN = (argument_check.ArgumentReason.UNKNOWN, argument_check.ArgumentReason.UNKNOWN_NEAR)
+UNKNOWN = argument_check.ArgumentReason.UNKNOWN
 
 
 class ValueReason(ReasonKind):
@@ -109,7 +109,7 @@ def _limits(document: Document) -> Iterator[Fault]:
     for kind, value in limits.items() if isinstance(limits, Mapping) else ():
         near = argument_check.near(str(kind).lower(), MODALITIES)
         if near and kind not in MODALITIES:
-            yield (LIMITS, kind), Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=LIMITS, near=near)
+            yield (LIMITS, kind), Reason(UNKNOWN, of=LIMITS, near=near)
         if isinstance(value, Mapping) and not backends.of(document.get("backend")).limits_inputs:
             wrong = Reason(argument_check.ArgumentReason.WRONG_TYPE, value="a map", kind="a whole number")
             yield (LIMITS, kind), wrong
@@ -138,7 +138,7 @@ def _options(document: Document) -> Iterator[Fault]:
         if option.key.startswith("--"):
             yield (document_keys.KEY, place), Reason(ValueReason.FLAG, flag=option.key)
         elif near and option.key not in document_keys.OPTIONS:
-            reason = Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=document_keys.KEY, near=near)
+            reason = Reason(UNKNOWN, of=document_keys.KEY, near=near)
             yield (document_keys.KEY, place), reason
 
 
@@ -165,10 +165,10 @@ def of_settings(values: Mapping[str, object], backend: str | None = None) -> Fau
             found = next(faults(document_of({**document, **named})), None)
             if found is None:
                 return None
-            if first is None or first[1].kind in UNKNOWN:
-                unknown = [*unknown, found] if found[1].kind in UNKNOWN else unknown
+            if first is None or first[1].kind is UNKNOWN:
+                unknown = [*unknown, found] if found[1].kind is UNKNOWN else unknown
                 first = found
-    if first is None or first[1].kind not in UNKNOWN:
+    if first is None or first[1].kind is not UNKNOWN:
         return first
     return _nearest(unknown)
 
@@ -177,10 +177,7 @@ def _nearest(found: list[Fault]) -> Fault:
     """Return one fault for a name that no engine has, with the nearest names of all engines."""
     path, reason = found[-1]
     names = [name for p, r in found if p == path for name in _texts(r.fields.get("near"))]
-    near = argument_check.near(str(path[-1]), names)
-    if not near:
-        return path, reason
-    return path, Reason(argument_check.ArgumentReason.UNKNOWN_NEAR, of=reason.fields["of"], near=near)
+    return path, Reason(UNKNOWN, of=reason.fields["of"], near=argument_check.near(str(path[-1]), names))
 
 
 def _texts(value: object) -> list[str]:

@@ -28,7 +28,7 @@ class VariableReason(ReasonKind):
     NO_NAME = "no-name", "it is not the name of an environment variable"
     NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
     NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
-    NEAR = "near", "the engine reads no variable of this name (did you mean {near}?)"
+    NEAR = "near", "the engine reads no variable of this name{near:?}"
     SECRET = "secret", "it is a secret, so no document sets it"
     LAUNCHER = "launcher", "importer sets it by itself"
     TOO_MANY = "too-many", "there are more than {most} variables"

@@ -51,8 +51,7 @@ class ModelConflict(ReasonKind):
     )
     FLOAT16 = "float16", "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
     TOO_LONG = "too-long", "the model's context is {value} tokens; a longer one needs {overrides}"
-    NO_VARIABLE = "no-variable", "the chat template names no variable {name}"
-    NO_VARIABLE_NEAR = "no-variable-near", "the chat template names no variable {name} (did you mean {near}?)"
+    NO_VARIABLE = "no-variable", "the chat template names no variable {name}{near:?}"
     OTHER_CLASS = "other-class", "it is for models of the architecture {name}"
     NOT_QUANTISED = (
         "not-quantised",
@@ -98,8 +97,7 @@ def _variables(_document: Settings, settings: Settings, facts: ModelFacts) -> It
     for name in (*mapping(settings.get(VARIABLES)), *dotted):
         if name not in (*facts.variables, *SWITCHES, *engine_data.every().renderer):
             near = argument_check.near(name, facts.variables)
-            kind = ModelConflict.NO_VARIABLE_NEAR if near else ModelConflict.NO_VARIABLE
-            yield (VARIABLES, name), Reason(kind, name=name, **({"near": near} if near else {}))
+            yield (VARIABLES, name), Reason(ModelConflict.NO_VARIABLE, name=name, near=near)
 
 
 def _experts(_document: Settings, settings: Settings, facts: ModelFacts) -> Iterator[Conflict]:

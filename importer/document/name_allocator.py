@@ -138,11 +138,6 @@ class Names:
             has = stored.device or NO_DEVICE
             raise DocumentError("other-device", name=name, has=has, device=slot.device)
 
-    def first(self, snapshot: Snapshot, name: str) -> StoredDocument | None:
-        """Return the model's document under its own name, where ``name`` is another one's."""
-        base = self._base(snapshot, self._foreign)
-        return None if base == name else self._own(base, _model(snapshot))
-
     def keep(self, name: str, model: str) -> None:
         """Remember that ``name`` is ``model``'s."""
         self._models[name] = model

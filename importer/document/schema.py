@@ -41,8 +41,7 @@ class SchemaReason(ReasonKind):
     AT = "at", "at {where}: {problem}"
     AT_TOP = "at-top", "at the top level: {problem}"
     UNDER_PARAMETERS = "under-parameters", "it belongs under parameters"
-    UNKNOWN_KEY = "unknown-key", "unknown key"
-    UNKNOWN_KEY_NEAR = "unknown-key-near", "unknown key (did you mean {near}?)"
+    UNKNOWN_KEY = "unknown-key", "unknown key{near:?}"
     TOO_WIDE = "too-wide", "it does not fit in 64 bits"
 
 
@@ -222,9 +221,7 @@ def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:
 def _unknown(key: str, known: Sequence[str]) -> Reason:
     if "parameters" in known and key in load("document")["properties"]["parameters"]["properties"]:
         return Reason(SchemaReason.UNDER_PARAMETERS)
-    if near := get_close_matches(key, known, 3):
-        return Reason(SchemaReason.UNKNOWN_KEY_NEAR, near=near)
-    return Reason(SchemaReason.UNKNOWN_KEY)
+    return Reason(SchemaReason.UNKNOWN_KEY, near=get_close_matches(key, known, 3))
 
 
 def _short(message: str) -> str:

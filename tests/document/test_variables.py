@@ -42,7 +42,7 @@ def test_a_variable_is_one_that_the_template_names(engine: str) -> None:
     named = ModelFacts(variables=("add_vision_id", "messages"))
     for chosen, kinds in (
         ({"add_vision_id": True, "enable_thinking": False}, []),
-        ({"add_vision_ids": True}, [ModelConflict.NO_VARIABLE_NEAR]),
+        ({"add_vision_ids": True}, [ModelConflict.NO_VARIABLE]),
         ({"ip": "10.0.0.1"}, [ModelConflict.NO_VARIABLE]),
     ):
         dotted = {f"chat_template_kwargs.{name}": value for name, value in chosen.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from importer.app.request import again
+from importer.app.request import again_of
 from importer.document import document_keys
 from importer.document.records import OutcomeRecord
 from importer.document.store import StoredDocument
@@ -39,9 +39,9 @@ def fix_of(outcome: OutcomeRecord, stored: StoredDocument) -> Fix | None:
             words = [one for one in stored.data.get("stopwords") or () if one != remedy["word"]]
             return _changed(stored, {"stopwords": words or None})
         case Remedy.SERVE_TEMPLATE:
-            return _imported(stored, template=str(remedy["template"]))
+            return {"command": again_of(stored, template=str(remedy["template"]))}
         case Remedy.IMPORT_AGAIN:
-            return _imported(stored)
+            return {"command": again_of(stored)}
     return None
 
 
@@ -78,12 +78,3 @@ def _without(data: Mapping[str, Any], key: str) -> dict[str, object]:
     inner = data.get(first)
     patch = _without(inner, rest) if isinstance(inner, Mapping) else {}
     return {first: patch} if patch else {}
-
-
-def _imported(stored: StoredDocument, **changed: str) -> Fix | None:
-    """Return the command that imports the model of a document again."""
-    if stored.model is None:
-        return None
-    request = {} if stored.receipt is None else stored.receipt.request
-    own = {"name": stored.name, "backend": stored.backend}
-    return {"command": again({"reference": stored.model, **request, **own, **changed})}

@@ -232,7 +232,7 @@ def _settings(
         written = "served" in value or value["status"] != "engine-default"  # else no document has it
         new = released and written and not same(value.get("value"), value.get("served"))
         shown.append(value | {
-            "why": explained.facts, "overruled": [one.to_json() for one in explained.candidates],
+            "why": explained.facts, "overruled": [*explained.candidates],
             "attention": kinds, "edited": value["status"] == "edited", "new": new,
         })  # fmt: skip
     return sorted(shown, key=lambda one: (

@@ -3,13 +3,12 @@
 const number = (n, one, many) => `${n} ${n === 1 ? one : many}`;
 const list = (values) => [values ?? []].flat().map((one) => (one === "" ? "''" : String(one))).join(", ");
 const value = (one) => (typeof one === "string" ? `'${one}'` : JSON.stringify(one));
+const nearNames = (near) => (list(near) ? ` Near names: ${list(near)}.` : "");
 
 // Errors of the check, by kind; the others come with a sentence of the service.
 const KINDS = {
-  unknown: ({ of }) => `${of} has no argument of this name.`,
-  "unknown-near": ({ of, near }) => `${of} has no argument of this name. Near names: ${list(near)}.`,
-  "unknown-key": () => "No document has this key.",
-  "unknown-key-near": ({ near }) => `No document has this key. Near names: ${list(near)}.`,
+  unknown: ({ of, near }) => `${of} has no argument of this name.${nearNames(near)}`,
+  "unknown-key": ({ near }) => `No document has this key.${nearNames(near)}`,
   "under-parameters": () => "This key belongs under parameters.",
   "not-one-of": (fields) => `${value(fields.value)} is none of ${list(fields.known)}.`,
   "not-one-of-many": (fields) => `${value(fields.value)} is none of its ${fields.count} values, such as ${list(fields.near)}.`,
