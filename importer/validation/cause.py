@@ -145,10 +145,8 @@ def _reads(outcome: Fail | Inconclusive, wrong: Judgement, found: Trace, ctx: Co
     """Return the remedy for an engine whose answer is not what its own parsers read."""
     if _by_turns(outcome, wrong, ctx):
         return Reason(Remedy.SERVERS_ALIKE)
-    fields = by_stage(found.facts)[Stage.PARSED].reason.fields
-    parser = fields.get("tool_parser") or fields.get("reasoning_parser")
-    if parser is not None and (found.change is None or found.change.kind in BY_PARSERS):
-        return Reason(Remedy.OTHER_VERSION_READS, parser=parser, change=found.change)
+    if found.parser is not None and (found.change is None or found.change.kind in BY_PARSERS):
+        return Reason(Remedy.OTHER_VERSION_READS, parser=found.parser, change=found.change)
     return None if found.change is None else Reason(Remedy.ANSWERS_UNALTERED, change=found.change)
 
 

@@ -150,7 +150,9 @@ class Seen:
         """Return whether a verdict on how a request is read, or on answers, rests on what a cause changes."""
         if rank in (Rank.WRITTEN, Rank.READ) and cause.part == "configuration":
             read = self.rests_on is Rests.REQUESTS and self.part == "engine"
-            return read or (self.weak and (self.row.probe not in OF_WEIGHTS or _ordinary(cause)))
+            traced = cause.stage is Stage.TOKENS and bool(self.row.outcome.facts)  # its texts are tokens
+            weak = self.weak or traced
+            return read or (weak and (self.row.probe not in OF_WEIGHTS or _ordinary(cause)))
         if rank is Rank.NOISE or asks_for(cause.row.outcome, *EVERY_ANSWER):
             return self.on_answers
         if rank is Rank.DRAWN and cause.row.probe in OF_WEIGHTS:

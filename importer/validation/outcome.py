@@ -55,47 +55,6 @@ ORDER = tuple(Stage)
 ANSWER = (Stage.DRAWN, Stage.PARSED, Stage.WHOLE, Stage.STREAM)  # between the prompt and the answer
 
 
-def _served_otherwise(fields: Fields) -> str:
-
-    change = f": {fields['change']}" if fields.get("change") else ""
-    return f"the answer is not what the parsers read of its tokens{change}"
-
-
-class FactReason(ReasonKind):
-    """What a comparison of two stages has shown."""
-
-    RENDERED = "rendered", "the template renders it"
-    REFUSES = "refuses", "the template refuses it: {says}"
-    NO_TEMPLATE_HERE = "no-template-here", "no template is at hand"
-    COUNTED_ALIKE = (
-        "counted-alike",
-        "the engine counts {tokens} tokens, as the tokenizer does in the template's text",
-    )
-    COUNTED_OTHERWISE = (
-        "counted-otherwise",
-        "the engine counts {engine} tokens, and the template's text has {template}",
-    )
-    NOT_COUNTED = "not-counted", "the tokens of the prompt are not known"
-    WRITTEN = "written", "the model writes: {text}"
-    WRITTEN_OTHERWISE = (
-        "written-otherwise",
-        "no parser that reads the template's form reads what the model writes: {text}",
-    )
-    NOT_PROVED = "not-proved", "the form of the template is not proved"
-    READ_RIGHT = "read-right", "the configured parsers read this text right (tested without the server)"
-    READ_RIGHT_BY = (
-        "read-right-by",
-        "{parser} reads this text right, and the configured parser does not (tested without the server)",
-    )
-    READ_WRONG = "read-wrong", "the configured parsers misread this text (tested without the server)"
-    NOT_READ = "not-read", "the parsers could not be tested without the server"
-    SERVED_AS_READ = "served-as-read", "the answer is what the parsers read of its tokens"
-    SERVED_OTHERWISE = "served-otherwise", _served_otherwise
-    OTHER_DRAW = "other-draw", "the tokens of this answer are not shown"
-    STREAMS_APART = "streams-apart", "in pieces, its parsers read {different} of {of} streams otherwise"
-    STREAMS_ALIKE = "streams-alike", "in pieces, its parsers read all {of} streams as they read the whole"
-
-
 State = Literal["holds", "broken", "unseen"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from importer import backends
 from importer.engines.parsers import ParserQuestion, Reading, Replay
@@ -14,9 +13,18 @@ from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
-from importer.validation.errors import ExchangeError, TemplateRefusedError
+from importer.validation.errors import AnswerFailure, ExchangeError, TemplateRefusedError
 from importer.validation.evidence_sources import Drawn, as_reply
-from importer.validation.outcome import Fact, FactReason, Facts, Inconclusive, Pass, Stage, State, by_stage
+from importer.validation.outcome import (
+    Fact,
+    Facts,
+    Inconclusive,
+    Pass,
+    Stage,
+    State,
+    by_stage,
+    note,
+)
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import call_markup, thinking_markup
@@ -39,11 +47,13 @@ class Trace:
 
     ``better``  the parser that would have read the model's text right, where the one in use did not.
     ``change``  what the server makes of the reading of its own parsers.
+    ``parser``  the one in use: of calls, or of thoughts where no calls are read.
     """
 
     facts: Facts
     better: Better | None = None
     change: Reason | None = None
+    parser: str | None = None
 
 
 def trace(ctx: Context, wrong: Judgement) -> Trace | None:
@@ -65,21 +75,22 @@ def trace(ctx: Context, wrong: Judgement) -> Trace | None:
     better = None if right else _better(ctx, wrong, drawn, reply, pair)
     facts = [_template(ctx, prompt), _tokens(ctx, prompt)]
     change = change or (_unread(ctx, wrong, drawn, pair) if right else None)
-    facts += [_parsed(prompt, pair, right=right, better=better), _whole(prompt, reading, reply, change)]
+    facts += [_parsed(prompt, right=right, better=better), _whole(prompt, reading, reply, change)]
     if wrong.stream and right:
         facts.append(_stream(ctx.offline.replay(drawn, pair), prompt))
     facts.append(_written(ctx, drawn, facts, better))
-    return Trace(tuple(by_stage(facts).values()), better, change)
+    return Trace(tuple(by_stage(facts).values()), better, change, pair.tool or pair.reasoning)
 
 
 def _template(ctx: Context, prompt: Prompt) -> Fact:
     try:
         text = ctx.render(prompt) if ctx.render is not None else None
     except TemplateRefusedError as refused:
-        return _fact(Stage.TEMPLATE, "broken", prompt, FactReason.REFUSES, says=refused.reason)
+        told = AnswerFailure.TEMPLATE_REFUSES
+        return Fact(Stage.TEMPLATE, "broken", prompt.name, Reason(told, says=refused.reason))
     if text is None:
-        return _fact(Stage.TEMPLATE, "unseen", prompt, FactReason.NO_TEMPLATE_HERE)
-    return _fact(Stage.TEMPLATE, "holds", prompt, FactReason.RENDERED)
+        return _fact(Stage.TEMPLATE, "unseen", prompt, "no template is at hand")
+    return _fact(Stage.TEMPLATE, "holds", prompt, "the template renders it")
 
 
 def _tokens(ctx: Context, prompt: Prompt) -> Fact:
@@ -91,13 +102,13 @@ def _tokens(ctx: Context, prompt: Prompt) -> Fact:
     except ExchangeError:
         engine = None
     if known is None or engine is None or not known.ids:
-        return _fact(Stage.TOKENS, "unseen", prompt, FactReason.NOT_COUNTED)
+        return _fact(Stage.TOKENS, "unseen", prompt, "the tokens of the prompt are not known")
     counted = len(known.ids[0])
     if engine in (counted, counted + 1 if ctx.render is not None and ctx.render.bos else counted):
-        return _fact(Stage.TOKENS, "holds", prompt, FactReason.COUNTED_ALIKE, tokens=engine)
-    return _fact(
-        Stage.TOKENS, "broken", prompt, FactReason.COUNTED_OTHERWISE, template=counted, engine=engine
-    )
+        alike = f"the engine counts {engine} tokens, as the tokenizer does in the template's text"
+        return _fact(Stage.TOKENS, "holds", prompt, alike)
+    apart = f"the engine counts {engine} tokens, and the template's text has {counted}"
+    return _fact(Stage.TOKENS, "broken", prompt, apart)
 
 
 def _drawn(ctx: Context, wrong: Judgement) -> tuple[Reply, Drawn] | None:
@@ -179,30 +190,25 @@ def _others(ctx: Context, prompt: Prompt, pair: ParserQuestion) -> Iterator[tupl
             yield Better("reasoning_parser", parser), ParserQuestion(pair.tool, parser)
 
 
-def _parsed(prompt: Prompt, pair: ParserQuestion, *, right: bool, better: Better | None) -> Fact:
-    names = {"tool_parser": pair.tool, "reasoning_parser": pair.reasoning}
+ALONE = "(tested without the server)"
+
+
+def _parsed(prompt: Prompt, *, right: bool, better: Better | None) -> Fact:
     if right:
-        return _fact(Stage.PARSED, "holds", prompt, FactReason.READ_RIGHT, **names)
-    if better is not None:
-        return _fact(
-            Stage.PARSED,
-            "broken",
-            prompt,
-            FactReason.READ_RIGHT_BY,
-            key=better.key,
-            parser=better.parser,
-            **names,
-        )
-    return _fact(Stage.PARSED, "broken", prompt, FactReason.READ_WRONG, **names)
+        return _fact(Stage.PARSED, "holds", prompt, f"the configured parsers read this text right {ALONE}")
+    own = "the configured parsers misread this text"
+    other = "" if better is None else f", and {better.parser or 'none at all'} reads it right"
+    return _fact(Stage.PARSED, "broken", prompt, f"{own}{other} {ALONE}")
 
 
 def _whole(prompt: Prompt, reading: Reading, reply: Reply, change: Reason | None) -> Fact:
     """Compare the answer with the reading of its own tokens; ``change`` is what is seen to differ."""
     if change is None and not reply.logprobs:
-        return _fact(Stage.WHOLE, "unseen", prompt, FactReason.OTHER_DRAW)
+        return _fact(Stage.WHOLE, "unseen", prompt, "the tokens of this answer are not shown")
     if change is not None or reading.error is not None:
-        return _fact(Stage.WHOLE, "broken", prompt, FactReason.SERVED_OTHERWISE, change=change)
-    return _fact(Stage.WHOLE, "holds", prompt, FactReason.SERVED_AS_READ)
+        apart = change or note("the answer is not what the parsers read of its tokens")
+        return Fact(Stage.WHOLE, "broken", prompt.name, apart)
+    return _fact(Stage.WHOLE, "holds", prompt, "the answer is what the parsers read of its tokens")
 
 
 def _changed(reading: Reading, reply: Reply, *, right: bool) -> Reason | None:
@@ -231,17 +237,9 @@ def _unread(ctx: Context, wrong: Judgement, drawn: Drawn, pair: ParserQuestion) 
 def _stream(replay: Replay | None, prompt: Prompt) -> Fact:
     """Compare the same text in pieces with the whole reading, by the parsers in use."""
     if replay is None or replay.whole.error is not None:
-        return _fact(Stage.STREAM, "unseen", prompt, FactReason.NOT_READ)
-    if replay.different:
-        return _fact(
-            Stage.STREAM,
-            "broken",
-            prompt,
-            FactReason.STREAMS_APART,
-            different=replay.different,
-            of=replay.count,
-        )
-    return _fact(Stage.STREAM, "holds", prompt, FactReason.STREAMS_ALIKE, of=replay.count)
+        return _fact(Stage.STREAM, "unseen", prompt, "the parsers could not be tested without the server")
+    different = f"in pieces, its parsers read {replay.different} of {replay.count} streams otherwise"
+    return _fact(Stage.STREAM, "broken" if replay.different else "holds", prompt, different)
 
 
 def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better | None) -> Fact:
@@ -252,16 +250,16 @@ def _written(ctx: Context, drawn: Drawn, facts: Sequence[Fact], better: Better |
     known, prompt = by_stage(facts), drawn.of
     proof = ctx.proof
     if proof is None or not proof_check.same_template(ctx, proof):
-        return _fact(Stage.DRAWN, "unseen", prompt, FactReason.NOT_PROVED)
+        return _fact(Stage.DRAWN, "unseen", prompt, "the form of the template is not proved")
     called = call_markup(drawn.text) is not None  # where no tool is offered, no parser is to read it
     key = "tool_parser" if prompt.tools or called else "reasoning_parser"
     read = known[Stage.PARSED].state == "holds"
     apart = Stage.STREAM in known and known[Stage.STREAM].state == "broken" and _streams(key, ctx, proof)
+    text = drawn.text[:QUOTED]
     if (not read and better is None and proof.reads(key)) or apart:
-        return _fact(Stage.DRAWN, "broken", prompt, FactReason.WRITTEN_OTHERWISE, text=drawn.text[:QUOTED])
-    return _fact(
-        Stage.DRAWN, "holds" if read else "unseen", prompt, FactReason.WRITTEN, text=drawn.text[:QUOTED]
-    )
+        none = f"no parser that reads the template's form reads what the model writes: {text}"
+        return _fact(Stage.DRAWN, "broken", prompt, none)
+    return _fact(Stage.DRAWN, "holds" if read else "unseen", prompt, f"the model writes: {text}")
 
 
 def _streams(key: str, ctx: Context, proof: Proof) -> bool:
@@ -276,5 +274,5 @@ def parts(reply: Reply) -> tuple[object, ...]:
     return reply.content.strip(), reply.reasoning.strip(), calls
 
 
-def _fact(stage: Stage, state: State, prompt: Prompt, kind: FactReason, **fields: Any) -> Fact:
-    return Fact(stage, state, prompt.name, Reason(kind, **fields))
+def _fact(stage: Stage, state: State, prompt: Prompt, what: str) -> Fact:
+    return Fact(stage, state, prompt.name, note(what))

@@ -13,7 +13,6 @@ from importer.validation.explain import explained
 from importer.validation.outcome import (
     STAGE,
     Fact,
-    FactReason,
     Fail,
     Inconclusive,
     Outcome,
@@ -124,7 +123,7 @@ def test_what_is_judged_over_a_thought_is_blamed_on_who_let_it_through(part: Att
 
 
 def _seen(stage: Stage) -> tuple[Fact, ...]:
-    return (Fact(stage, "broken", "weather", Reason(FactReason.WRITTEN_OTHERWISE)),)
+    return (Fact(stage, "broken", "weather", as_reason("written otherwise")),)
 
 
 def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answers_alone() -> None:

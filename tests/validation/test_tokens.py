@@ -44,14 +44,6 @@ def test_numbers_of_drawn_tokens_by_engine() -> None:
         assert tokens.numbers_of(reply) == ()
 
 
-def test_joined_tokens_count_in_right_answers_alone() -> None:
-    one, two = Redrawn(20, 0, 3, "ab"), Redrawn(20, 2, 5, "cd")
-    assert tokens.summed([one, two], [True, True]) == OtherTokens(40, 10, "ab")
-    assert tokens.summed([one, two], [False, False]) == OtherTokens(40, 2, "cd")
-    assert tokens.summed([one], [False]) == OtherTokens(20, 0)
-    assert tokens.summed([one, two, two], [True, False, False]) == OtherTokens(60, 4, "cd")
-
-
 @pytest.mark.parametrize(
     ("other", "whole"),
     [

@@ -14,20 +14,15 @@ from importer.engines import get, install
 from importer.engines.parsers import ParserQuestion, ReadCall, Reading
 from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import Proof
-from importer.reasons import Reason
 from importer.validation import cause
 from importer.validation.calls import judge_unread
 from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
 from importer.validation.outcome import (
-    ORDER,
-    Fact,
-    FactReason,
     Outcome,
     Pass,
     Stage,
     State,
     by_stage,
-    first_broken,
 )
 from importer.validation.prompts import GREETING, GREETING_WITH_TOOL, WEATHER
 from importer.validation.reply import Reply, ToolCall
@@ -38,19 +33,6 @@ from tests.faults.registry import FAULTS
 from tests.judging import MODEL, asked, rendering, said
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
-
-
-def fact(stage: Stage, state: State) -> Fact:
-    return Fact(stage, state, "sum", Reason(FactReason.RENDERED))
-
-
-def test_the_first_broken_stage_is_found_whatever_the_order_of_the_facts() -> None:
-    facts = [fact(Stage.WHOLE, "broken"), fact(Stage.PARSED, "broken"), fact(Stage.TEMPLATE, "holds")]
-    found = first_broken(facts)
-    assert found is not None
-    assert found.stage is Stage.PARSED
-    assert list(by_stage(facts)) == [Stage.TEMPLATE, Stage.PARSED, Stage.WHOLE]
-    assert first_broken([fact(stage, "unseen") for stage in ORDER]) is None
 
 
 def test_a_reading_and_an_answer_are_compared_by_what_a_client_gets() -> None:
@@ -98,7 +80,7 @@ def test_the_engines_own_parsers_read_a_text_without_the_engine(offline: Offline
         (Reading(calls=(ReadCall("get_weather", '"{}"'),)), False),
         (Reading(content=CALL), False),
         (Reading(content="Hello!"), False),  # the call is lost
-        (Reading(error=Reason(FactReason.NOT_READ)), False),
+        (Reading(error=as_reason("not read")), False),
     ],
 )
 def test_a_reading_is_sound_where_it_holds_the_call_that_was_written(reading: Reading, sound: bool) -> None:

@@ -36,7 +36,7 @@ from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
 from importer.validation.prompts import GREETING, TWO_USERS
-from importer.validation.remedy import END_TOKEN, OTHER_TOOL_PARSER, Remedy
+from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply
 from importer.validation.run import probe
 from tests.facts import as_reason
@@ -68,17 +68,6 @@ def test_a_journal_tells_what_was_complained_of_since_it_was_opened(tmp_path: Pa
     assert journal.raised() == "ValueError: shapes (3,4) and (5,) do not fit"
     log.unlink()
     assert (journal.complaints(), journal.raised()) == ("", None)
-
-
-@pytest.mark.parametrize(
-    "line", ["(EngineCore pid=7) ERROR 11-20 [core.py:9] torch.OutOfMemoryError: no room", "KeyError: 'x'"]
-)
-def test_exceptions_are_found_behind_what_loggers_put_in_front(tmp_path: Path, line: str) -> None:
-    log = tmp_path / "engine.log"
-    log.write_text(f"INFO: all is well\n{line}\nINFO: bye\n")
-    raised = Journal(log, lambda: True).raised()
-    assert raised is not None
-    assert line.endswith(raised)
 
 
 def test_no_secret_leaves_the_journal() -> None:
@@ -231,22 +220,6 @@ def test_a_refusal_by_the_template_is_told_in_its_words(tmp_path: Path, status: 
         assert words(failures.failed(RequestRefused(400, "no"), fine)) == "the engine answered 400: no"
 
 
-def test_what_fails_without_a_template_is_the_files_fault(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    asked = [Exchange("POST", "/x", {"messages": list(GREETING.messages)})]
-    with rendering(tmp_path, {}) as render:
-        for error in (
-            RequestRefused(500, "no template"),
-            RequestRefused(400, "no"),
-            ReplyError(as_reason("Internal server error")),
-        ):
-            told = failures.failed(error, context(render, log=asked))
-            assert (told.attribution, told.remedy) == ("configuration", Reason(Remedy.FETCH_TEMPLATE))
-        assert (
-            failures.failed(RequestRefused(500, "broke"), context(render)).attribution == "engine"
-        )  # no chat was asked
-
-
 def instead(options: list[str], known: Proof) -> str:
     change = proof_check.instead({"options": options}, known)
     return "" if change is None else render(change)
@@ -317,22 +290,6 @@ LOST = Fail(as_reason("the model wrote a call and it arrived as content"), Stage
 def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
     ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
     assert remedy(cause.by_proof(LOST, ctx)) == mend
-
-
-def test_a_template_that_was_never_proved_is_said(tmp_path: Path) -> None:
-    with rendering(repository(tmp_path, "other"), {}) as render:
-        told = cause.by_proof(LOST, context(render, proof=proof("x")))
-    assert "import the model again" in remedy(told)
-    assert cause.by_proof(Pass(as_reason("fine")), context(proof=proof("x"))) == Pass(as_reason("fine"))
-
-
-def test_an_endless_answer_names_the_token_that_a_completion_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    talks_on = Fail(as_reason("it goes on into another turn"), Stage.TOKENS, END_TOKEN)
-    asked = Exchange("POST", "/v1/chat/completions", {"messages": list(GREETING.messages)})
-    monkeypatch.setattr(Context, "raw", lambda *_, **__: "Hello!<|im_end|>\n<|im_start|>user\nHi")
-    told = cause.by_proof(talks_on, context(log=[asked]))
-    assert remedy(told) == "Make <|im_end|> an end-of-sequence token in generation_config.json."
-    assert cause.by_proof(talks_on, context()).remedy == END_TOKEN
 
 
 class Loud:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from importer.app.local_evidence import digests_of, files_of, rendering
+from importer.app.local_evidence import digests_of, files_of
 from importer.app.validate import fetched, record
 from importer.demo import MODEL
 from importer.document.store import Store
@@ -23,19 +21,16 @@ from importer.hub.reference import parse
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.hub.weights import fetch_weights
 from importer.progress import silent
-from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import cause
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import promise_of
 from importer.validation.explain import explained
-from importer.validation.outcome import Fail, NotApplicable, Pass, ProbeRow, Stage
+from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import simple_answers
 from importer.validation.probes.server import files_as_imported, judge_files_as_imported
 from importer.validation.probes.tools import tool_call
 from importer.validation.remedy import Remedy
-from importer.validation.rendering import PromptRendering
 from tests.facts import as_reason
 from tests.hubserver import HubServer, Repo, isolate
 from tests.judging import remedy, words
@@ -95,25 +90,6 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     assert "import the model again" in remedy(told)
 
 
-def test_a_template_that_is_gone_is_no_other_way_to_write_it(model: Path) -> None:
-    files, proof = snapshot(model), Proof("mlx", "0.32.2", "0" * 64, {}, written={})
-    (model / "chat_template.jinja").unlink()
-    with closing(PromptRendering(local.resolve(str(model), model))) as render:
-        bench = Context(promise_of({"name": "x"}), "x", Client("http://127.0.0.1:1"))
-        told = files_as_imported.run(replace(bench, render=render, proof=proof, files=files))
-    assert words(told).startswith("chat_template.jinja: 'changed'")
-
-
-def test_what_no_engine_reads_is_not_its_to_judge(model: Path) -> None:
-    before = snapshot(model)
-    (model / "README.md").write_text("# New words")
-    assert isinstance(judge_files_as_imported(before, snapshot(model)), Pass)
-    (model / "chat_template.jinja").write_text("{{ messages[0].content }}")
-    edited = judge_files_as_imported(before, snapshot(model))
-    assert isinstance(edited, Fail)
-    assert words(edited).startswith("chat_template.jinja: 'changed'")
-
-
 def test_hashes_of_another_kind_say_nothing() -> None:
     on_the_hub = {"config.json": "a" * 40, "tokenizer.json": "b" * 64}
     assert isinstance(judge_files_as_imported(on_the_hub, dict.fromkeys(NAMES, "a" * 40)), Pass)
@@ -148,24 +124,6 @@ def test_of_a_hub_s_model_only_what_was_fetched_is_looked_at(
     assert isinstance(judge_files_as_imported(known, all_of(known, weights)), Fail)
 
 
-@pytest.mark.slow
-def test_a_receipt_keeps_what_the_import_saw(model: Path, tmp_path: Path, importer_home: Path) -> None:
-    from importer.cli.main import run
-
-    words = ["--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--no-validate"]
-    assert run([str(model), "--name", "kept", *words]) == 0
-    receipt = Store(tmp_path / "out").load("kept").need_receipt()
-    assert receipt.files == snapshot(model)
-    context = Context(promise_of({"name": "kept"}), "kept", Client("http://127.0.0.1:9"))
-    assert isinstance(files_as_imported.run(context), NotApplicable)
-    with rendering(model, {}) as render:
-        known = files_of(Store(tmp_path / "out").load("kept"), model)
-        assert known == {**receipt.files, **(receipt.weights or {})}
-        assert set(receipt.weights or {}) == {"model.safetensors"}
-        seen = replace(context, render=render, files=known, served=digests_of(known, model, silent))
-        assert isinstance(files_as_imported.run(seen), Pass)
-
-
 def test_noise_of_another_config_is_not_the_model_s() -> None:
     changed = judge_files_as_imported({"config.json": "a" * 40}, {"config.json": "b" * 40})
     noise = Fail(as_reason("3 of 3 are wrong"), Stage.DRAWN, Reason(Remedy.WHOLE_WEIGHTS))
@@ -179,23 +137,6 @@ def test_noise_of_another_config_is_not_the_model_s() -> None:
         assert isinstance(told.outcome, Fail)
         assert (told.outcome.attribution, remedy(told.outcome)) == ("environment", remedy(changed))
     assert [row.outcome for row in explained(rows[1:2])] == [noise]
-
-
-def test_other_files_are_the_machine_s_fault_whatever_the_settings() -> None:
-    before = {"config.json": "a" * 40, "model.safetensors": "a" * 64}
-    other = judge_files_as_imported(before, {**before, "model.safetensors": "b" * 64})
-    assert isinstance(other, Fail)
-    assert other.attribution == "environment"
-    promise = promise_of({"name": "x", "quantization": "fp8"})
-    assert cause.altered(other, promise) == other
-    more = judge_files_as_imported(before, {**before, "more.safetensors": "b" * 64})
-    assert words(more).startswith("more.safetensors: 'changed'")
-    both = judge_files_as_imported(before, {"config.json": "b" * 40, "model.safetensors": "b" * 64})
-    assert isinstance(both, Fail)
-    assert both.attribution == "environment"
-    edited = judge_files_as_imported({"chat_template.json": "a" * 40}, {"chat_template.json": "b" * 40})
-    assert isinstance(edited, Fail)
-    assert edited.attribution == "environment"
 
 
 def test_weights_that_the_import_could_not_read_are_not_compared() -> None:

@@ -32,7 +32,6 @@ from importer.validation.probes.chat import judge_plain_chat, leak
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.probes.tools import judge_tool_result_turn
 from importer.validation.prompts import SUM, WEATHER, WEATHER_TOOL
-from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply, ToolCall, Usage
 from importer.validation.tool_markup import control_token, looks_like_call, thinking_markup
 from tests.facts import as_reason
@@ -271,18 +270,6 @@ def test_ordinary_text_holds_no_markup(text: str) -> None:
     assert control_token(text) is None
     assert thinking_markup(text) is None
     assert leak(said(text)) is None
-
-
-def test_a_block_of_calls_is_no_block_of_thoughts() -> None:
-    assert thinking_markup(WRITTEN[0]) is None
-    found = leak(said(WRITTEN[0]))
-    assert found is not None
-    assert found.remedy == OTHER_TOOL_PARSER
-
-
-def test_markers_from_the_proof_are_markup_too() -> None:
-    assert leak(said("Hello ~~END~~")) is None
-    assert leak(said("Hello ~~END~~"), ("~~END~~",)) is not None
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,14 @@ import pytest
 
 from importer.demo import MODEL
 from importer.hub import local
-from importer.reasons import Reason
 from importer.validation import failures, proof_check, tool_markup
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.explain import explained
-from importer.validation.outcome import Fail, NotApplicable, ProbeRow, Stage
-from importer.validation.probes.ends import answer_ends
+from importer.validation.outcome import Fail, NotApplicable, Stage
 from importer.validation.probes.reasoning import reasoning_apart
 from importer.validation.prompts import GREETING, SUM
-from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason
@@ -85,15 +81,6 @@ def test_a_call_beside_what_the_model_did_not_write(
     assert not proof_check.calls_as_proved(context(render))
     monkeypatch.setattr(Context, "raw", lambda _self, _prompt: None)
     assert not proof_check.calls_as_proved(context(render))
-
-
-def test_a_stop_word_explains_calls_that_are_cut_in_streams() -> None:
-    word = Fail(
-        as_reason("it stands between two calls"), Stage.START, Reason(Remedy.TAKE_OUT_STOPWORD, word="x")
-    )
-    cut = Fail(as_reason("tool calls differ"), Stage.STREAM, Reason(Remedy.WHOLE_ANSWERS))
-    told = explained([ProbeRow(answer_ends.name, "", word), ProbeRow("stream-equals-whole", "", cut)])
-    assert [row.outcome.attribution for row in told] == ["configuration", "configuration"]
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from importer.validation.context import Context
 from importer.validation.errors import ReplyError
 from importer.validation.expectations import Expectations
 from importer.validation.other_apis import RESPONSES, FormatReason, from_response, from_response_events
-from importer.validation.probes.other_apis import judge_called, judge_greeting, other_paths
+from importer.validation.probes.other_apis import judge_called, judge_greeting
 from importer.validation.probes.reasoning import judge_reasoning_apart
 from importer.validation.prompts import GREETING, SYSTEM, WEATHER, WEATHER_ANSWERED
 from tests.judging import verdict
@@ -190,13 +190,6 @@ def test_the_request_has_the_formats_shape() -> None:
     assert call["call_id"] == result["call_id"]
     assert json.loads(call["arguments"]) == {"location": "Paris"}
     assert "tools" not in RESPONSES.body(GREETING)
-
-
-def test_it_is_asked_where_it_is_offered() -> None:
-    offered = Expectations(tool_parser="x", reasoning_parser="x", offers=frozenset({"responses"}))
-    assert other_paths.needs(offered) is None
-    assert other_paths.needs(Expectations())
-    assert other_paths.needs(Expectations(offers=frozenset()))
 
 
 @pytest.mark.parametrize("slow", [None, 60])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from importer.validation import other_apis
 from importer.validation.errors import ReplyError, RequestRefused
 from importer.validation.probes.other_apis import judge_called, judge_count_tokens, judge_greeting
-from importer.validation.probes.tasks import RED, judge_images, png, ways
+from importer.validation.probes.tasks import judge_images
 from importer.validation.prompts import WEATHER
 from tests.judging import verdict
 
@@ -166,11 +166,6 @@ def test_the_request_has_the_formats_shape() -> None:
     assert set(tool) == {"name", "description", "input_schema"}
 
 
-def test_tools_that_do_not_reach_the_prompt() -> None:
-    assert other_apis.tools_left_out(82, 11) is not None
-    assert other_apis.tools_left_out(82, 83) is other_apis.tools_left_out(82, None) is None
-
-
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -205,16 +200,3 @@ NAMES = ("text only", "an image", "an image only", "two images")
 )
 def test_images(found: tuple[int | RequestRefused | None, ...], expected: str) -> None:
     assert verdict(judge_images(dict(zip(NAMES, found, strict=False)))) == expected
-
-
-def test_an_engine_that_breaks_over_an_image_that_the_template_drops_is_not_to_blame() -> None:
-    found = {"text only": 10, "an image": RequestRefused(500, "0 placeholders, 1 image")}
-    assert verdict(judge_images(found, rendered=False)) == "fail configuration"
-    assert verdict(judge_images(found, rendered=True)) == "fail engine"
-    assert verdict(judge_images({"text only": RequestRefused(500, "boom")}, rendered=False)) == "fail engine"
-
-
-def test_the_images_are_images() -> None:
-    assert png(RED).startswith(b"\x89PNG")
-    assert set(ways(2)) == set(NAMES)
-    assert set(ways(1)) == set(NAMES[:3])

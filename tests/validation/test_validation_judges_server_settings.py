@@ -10,15 +10,12 @@ from importer.engines import log_figures as running
 from importer.engines.log_figures import EffectiveSettings
 from importer.engines.process import StopReport
 from importer.validation import served_engine
-from importer.validation.expectations import Expectations, promise_of
-from importer.validation.probes.cache import CacheUse, judge_prefix_cache, prefix_cache
+from importer.validation.expectations import promise_of
+from importer.validation.probes.cache import CacheUse, judge_prefix_cache
 from importer.validation.probes.server import (
-    at_start,
     judge_parser,
     judge_sampling,
-    read_right,
 )
-from importer.validation.reply import Reply, ToolCall
 from tests.judging import verdict, words
 
 MIB = 2**20
@@ -65,11 +62,6 @@ def test_what_says_nothing_of_itself(log: str, health: bytes) -> None:
         assert running.read_settings("", body).tool_parser is None
 
 
-def test_a_generation_config_that_is_no_dictionary_says_nothing() -> None:
-    for broken in ("{'temperature': x}", "{1, 2", "{'a': " + "(" * 500):
-        assert not running.read_settings(LOG.replace("{'temperature': 0.6, 'top_k': 20}", broken)).sampling
-
-
 @pytest.mark.parametrize(
     ("said", "promised", "infers", "reads", "expected"),
     [
@@ -91,17 +83,6 @@ def test_the_parser_that_runs(
     assert verdict(outcome) == expected
 
 
-def test_a_call_that_is_read_by_half_is_not_read() -> None:
-    def reply(name: str, arguments: str = '{"location": "Paris"}') -> Reply:
-        return Reply(tool_calls=(ToolCall(0, "id", name, arguments),), finish_reason="tool_calls")
-
-    assert read_right(reply("get_weather"))
-    assert read_right(reply("get_weather", '{"location": "Rome"}'))  # the model's own
-    assert not read_right(reply("<function=get_weather>\n<parameter=location>"))
-    assert not read_right(reply("get_weather", '"{}"'))
-    assert not read_right(Reply("I cannot.", finish_reason="stop"))
-
-
 @pytest.mark.parametrize(
     ("said", "promised", "expected"),
     [
@@ -114,12 +95,6 @@ def test_a_call_that_is_read_by_half_is_not_read() -> None:
 )
 def test_the_sampling_that_runs(said: dict[str, float], promised: dict[str, float], expected: str) -> None:
     assert verdict(judge_sampling(said, promised)) == expected
-
-
-def test_values_that_the_client_sends_are_not_looked_for_in_the_engine() -> None:
-    sampling = {"temperature": 0.6, "seed": 1}
-    promise = Expectations(sampling=sampling, client_sampling={"seed": 1})
-    assert at_start(promise) == {"temperature": 0.6}
 
 
 ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
@@ -139,11 +114,6 @@ ONE, TWO, OTHER = ("", "1"), ("", "2"), ("", "3")
 def test_the_second_turn_in_the_cache(cached: list[int], expected: str) -> None:
     found = [CacheUse(str(n), 333, count) for n, count in enumerate(cached)]
     assert verdict(judge_prefix_cache(315, found)) == expected
-
-
-def test_it_needs_room_for_two_turns() -> None:
-    assert prefix_cache.needs(Expectations(context=128))
-    assert prefix_cache.needs(Expectations()) is prefix_cache.needs(Expectations(context=600)) is None
 
 
 def test_what_an_engine_leaves_in_shared_memory() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 
 from importer.validation.client import Client
 from importer.validation.context import Context, together
-from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
 from importer.validation.experiments import steadied
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
@@ -19,10 +17,7 @@ from importer.validation.probes.ends import (
     _stop_strings,
     judge_reasoning_cut,
     judge_stop_strings,
-    middle,
 )
-from importer.validation.probes.message_forms import _in_a_row, _system
-from importer.validation.probes.reasoning import judge_reasoning_off
 from importer.validation.probes.sampling import (
     judge_structured_output,
     sampling_arrives,
@@ -89,19 +84,6 @@ def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.Mon
     assert steadied(ctx, wrong, counts, {}) == wrong
 
 
-def test_a_greeting_is_stopped_where_the_count_has_no_middle(monkeypatch: pytest.MonkeyPatch) -> None:
-    def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
-        counts = body["messages"] == list(COUNT.messages)
-        text = "1. 1\n2. 2" if counts else "Hello, how can I help you today?"
-        for stop in body.get("stop", ["#"]):
-            text = text.partition(stop)[0]
-        return said(text)
-
-    monkeypatch.setattr(Client, "chat", chat)
-    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
-    assert verdict(_stop_strings(ctx)) == "pass"
-
-
 @pytest.mark.parametrize(
     ("prompt", "text", "right"),
     [
@@ -118,31 +100,6 @@ def test_a_greeting_is_stopped_where_the_count_has_no_middle(monkeypatch: pytest
 )
 def test_an_answer_has_an_expected_word_whole(prompt: Prompt, text: str, right: bool) -> None:
     assert prompt.answered_by(text) is right
-
-
-def test_where_to_stop_is_found_in_what_was_written() -> None:
-    word, across = middle(COUNTED)
-    text = COUNTED.content
-    assert text.count(word) == text.count(across) == 1
-    assert 0 < text.index(across) < text.index(word) < len(text)
-    assert across.endswith(word[:2])
-    assert " " in across
-    assert middle(said("Ten.")) == ()
-    assert middle(replace(COUNTED, reasoning=text)) == ()
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        (said("Four."), "pass"),
-        (said("", reasoning="Four."), "fail configuration"),
-        (said("Four.", reasoning="Four."), "fail configuration"),
-        (said("</think>\n\nFour."), "fail configuration"),
-        (said("Four.", reasoning="This is a sum."), "inconclusive model"),
-    ],
-)
-def test_thinking_that_is_switched_off(reply: Reply, expected: str) -> None:
-    assert verdict(judge_reasoning_off(reply)) == expected
 
 
 @pytest.mark.parametrize(
@@ -207,22 +164,6 @@ def test_sampling_that_the_client_sends_is_not_looked_for() -> None:
     ours = Expectations(sampling={"temperature": 0.6}, client_sampling={"temperature": 0.6})
     assert sampling_arrives.needs(ours) is not None
     assert sampling_arrives.needs(replace(ours, client_sampling={})) is None
-
-
-@pytest.mark.parametrize("part", [_system, _in_a_row])
-def test_a_refusal_is_clean_unless_the_server_breaks(part: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusing(status: int) -> Callable[..., Reply]:
-        def chat(_client: Client, body: dict[str, Any], _log: object) -> Reply:
-            if body["messages"] == list(GREETING.messages):
-                return said("Hello!")
-            raise RequestRefused(status, "Roles must alternate")
-
-        return chat
-
-    monkeypatch.setattr(Client, "chat", refusing(400))
-    assert part(Context(Expectations(), "m", Client("http://127.0.0.1:1"))).outcome == "pass"
-    monkeypatch.setattr(Client, "chat", refusing(500))
-    assert verdict(part(Context(Expectations(), "m", Client("http://127.0.0.1:1")))) == "fail engine"
 
 
 def test_a_stop_word_of_the_documents_is_not_for_clients() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -181,16 +180,6 @@ def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     assert date_at(-CLOCK.timestamp()) == "1970-01-01"
 
 
-def test_a_refusal_in_so_many_words_is_no_break(tmp_path: Path) -> None:
-    old, new = (
-        "{%- if tools -%}",
-        "{%- if headed -%}{{ raise_exception('no system') }}{%- endif -%}{%- if tools -%}",
-    )
-    folder = edited(tmp_path, old, new)
-    assert isinstance(read(folder), Pass)
-    assert context(folder).breaks(SYSTEM) is None
-
-
 def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
     folder = edited(tmp_path, "message.content or ''", "message.content[0].text if message.content else ''")
     ctx = context(folder)
@@ -259,12 +248,6 @@ def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
         lost = ProbeRow(template_coverage.name, "", gone)
         told = explained([noise, lost, other])
         assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
-
-
-def test_no_tokenizer_and_no_library_are_no_answer(tmp_path: Path) -> None:
-    assert tokenizer.asker(Path(sys.executable), tmp_path)(("a",)) is None
-    (tmp_path / "tokenizer.json").write_text("{}")
-    assert tokenizer.asker(Path(sys.executable), tmp_path)(("a",)) is None
 
 
 @pytest.mark.engine
