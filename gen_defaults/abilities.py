@@ -15,10 +15,11 @@ from typing import Any
 
 from gen_defaults import mlx_source, transformers_source, vllm_source
 from gen_defaults.place import write
+from gen_defaults.released import Index
 from gen_defaults.sources.engines import PREFIXES, chosen
 from importer.engines.registries import CAPABILITIES_FOLDER, SCHEMA
 from importer.engines.vllm_mlx import CONSTRAINTS
-from importer.wheels.index import Index, IndexFailure, Release
+from importer.wheels.index import IndexFailure, Release
 
 # What reading sources that have moved ends in.
 MOVED = (SyntaxError, ValueError, TypeError, LookupError, AttributeError, StopIteration, RecursionError)

@@ -15,8 +15,9 @@ from gen_defaults.checks import CheckFinding
 from gen_defaults.job import Result, run
 from gen_defaults.paths import folder
 from gen_defaults.place import Place, load, write
+from gen_defaults.released import Index
 from gen_defaults.sources import ON_REQUEST, SOURCES, SourceRequest
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 from importer.wheels.web import ByteListener, Web
 
 

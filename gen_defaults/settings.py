@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 
 from gen_defaults.arguments import some_of
 from gen_defaults.place import write
+from gen_defaults.released import Index
 from gen_defaults.syntax import Sources
 from importer import launcher
 from importer.document import effects
 from importer.document.effects import Effect
 from importer.document.engine_arguments import SCHEMA, SETTINGS, Kind, file_name, load, versions
 from importer.launcher import Purpose, isolated
-from importer.wheels.index import Index, IndexFailure, Release
+from importer.wheels.index import IndexFailure, Release
 
 WORKER = Path(__file__).with_name("settings_worker.py")
 REVIEW = Path(__file__).with_name("settings_review.json")

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from gen_defaults import abilities, regenerate, settings
 from gen_defaults.arguments import SERVERS
+from gen_defaults.released import Index
 from gen_defaults.sources.engines import PREFIXES, chosen
 from importer import backends, launcher
 from importer.engines import get, install
 from importer.engines.parser_worker.parts import PARTS
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 
 # The source of the tables that reads an engine; that of vLLM takes a version, the others read the newest.
 READ = {"vllm": "vllm", "mlx": "mlx-lm", "mlx-vlm": "mlx-vlm", "vllm-mlx": "vllm-mlx", "sglang": "sglang"}

@@ -10,8 +10,8 @@ import pytest
 
 from gen_defaults.__main__ import main
 from gen_defaults.place import Place
+from gen_defaults.released import Index
 from gen_defaults.sources import SOURCES, SourceRequest, engines
-from importer.wheels.index import Index
 from tests.gen_releases import FAMILIES, checkout, everything, fill, unsloth
 from tests.package_index import PackageIndex
 

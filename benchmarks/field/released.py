@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.wheels.index import Index
+from gen_defaults.released import Index
 
 SECONDS = 300
 

@@ -12,9 +12,10 @@ from gen_defaults import rust_source
 from gen_defaults.inference import Rule
 from gen_defaults.parser_tables import TABLES, Rows, Tables
 from gen_defaults.place import load
+from gen_defaults.released import SDIST, Index
 from gen_defaults.sources.request import SCHEMA, SourceAnswer, SourceRequest
 from importer.engines.parser_worker.parts import PARTS
-from importer.wheels.index import SDIST, Index, IndexFailure, Release, order
+from importer.wheels.index import IndexFailure, Release, order
 
 NEWEST = ""
 SHOWN = 8  # versions, where one is not there

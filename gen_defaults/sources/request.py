@@ -10,7 +10,8 @@ from typing import Any
 
 from gen_defaults.checks import Upstream
 from gen_defaults.place import Place
-from importer.wheels.index import Index, IndexFailure, Release
+from gen_defaults.released import Index
+from importer.wheels.index import IndexFailure, Release
 
 SCHEMA = 1
 

@@ -16,7 +16,6 @@ from importer.decisions.proved import Proved
 from importer.engines.deaths import Accident, ParserFailure
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
-from importer.proof.completeness import complete, equals, incomplete, lost_by_default
 from importer.proof.parser_verdict import JudgeReason, ParserVerdict, ProofReason
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
@@ -293,6 +292,8 @@ class Proof:
 
     def evidence(self) -> list[Evidence]:
         """Return one fact for each field: the parsers that read the template, and the refuted ones."""
+        from importer.proof.completeness import equals, incomplete, lost_by_default
+
         facts = []
         for key in FIELDS:
             verdicts = self.verdicts.get(key, ())
@@ -333,6 +334,8 @@ class Proof:
 
     def _complete(self, key: str, registered: tuple[ParserVerdict, ...]) -> list[str]:
         """Return the most complete parsers; a derived template precedes those that are all liberal."""
+        from importer.proof.completeness import complete
+
         best = complete(registered)
         liberal = {v.parser for v in registered if v.liberal}
         derived = [HF] if len(registered) < len(self.verdicts.get(key, ())) and HF in self.reads(key) else []

@@ -1,14 +1,13 @@
-"""Files inside a released archive: a wheel's by range requests, an sdist's by reading only as far as needed.
+"""Files inside a released wheel, by range requests.
 
-A whole archive is compared with the digest of the index; small wheels come whole for that reason. Of a large
-wheel only parts come: each file is compared with the wheel's own list.
+A whole wheel is compared with the digest of the index; small ones come whole for that reason. Of a large one
+only parts come: each file is compared with the wheel's own list.
 """
 
 from __future__ import annotations
 
 import base64
 import csv
-import gzip
 import hashlib
 import io
 import tarfile
@@ -16,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, cast
+from typing import IO
 
 from importer.wheels import digest_of
 from importer.wheels.web import Web, local
@@ -26,13 +25,13 @@ TAIL = 1 << 18  # bytes at a wheel's end that are fetched first: most tables of 
 SMALL = 1 << 22  # bytes of a wheel that is fetched whole, for its digest
 LARGEST = 16 << 20  # bytes of a file that is read
 MOST = 128 << 20  # bytes of all files that are read
-UNPACKED = 4 << 30  # bytes of an archive of which everything is read
 BROKEN = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError,
     RuntimeError, OSError, ValueError, KeyError,
 )  # fmt: skip
 
 PathFilter = Callable[[str], bool]
+Reader = Callable[[IO[bytes], str, PathFilter], dict[str, str]]
 
 
 class IndexFailure(Exception):
@@ -60,67 +59,58 @@ class Texts:
         return digest_of((path, text.encode()) for path, text in self.texts.items())
 
 
-def whole(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
+def from_wheel(data: IO[bytes], file: str, is_needed: PathFilter) -> dict[str, str]:
+    """Return the wanted files, each compared with the wheel's list of digests."""
+    with zipfile.ZipFile(data) as wheel:
+        return _listed_files(wheel, file, is_needed)
+
+
+def whole(
+    web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, read: Reader = from_wheel
+) -> Texts:
     """Return the wanted files, after a check of the whole archive's digest. Raises IndexFailure."""
     path = local(url)
     if path is None:
         data: IO[bytes] = io.BytesIO(b"".join(_checked(web.stream(url), file, sha256)))
-        return _opened(file, lambda: Texts(_read(data, file, is_needed), whole=True))
+        return opened(file, lambda: Texts(read(data, file, is_needed), whole=True))
     for _ in _checked(web.stream(url), file, sha256):
         """Read once for its digest, so that a large one is never held."""
     with path.open("rb") as on_disk:
-        return _opened(file, lambda: Texts(_read(on_disk, file, is_needed), whole=True))
+        return opened(file, lambda: Texts(read(on_disk, file, is_needed), whole=True))
 
 
-def part(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str) -> Texts:
+def part(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
     """Return the wanted files without the rest, as far as that is possible. Raises IndexFailure."""
     if local(url) is not None:
         return whole(web, url, file, sha256, is_needed)
-    if file.endswith(".whl"):
-        return _opened(file, lambda: _ranged(web, url, file, sha256, is_needed))
-    return _opened(file, lambda: _streamed(web, url, file, sha256, is_needed, last))
+    return opened(file, lambda: _ranged(web, url, file, sha256, is_needed))
 
 
-def _opened(file: str, read: Callable[[], Texts]) -> Texts:
+def opened(file: str, read: Callable[[], Texts]) -> Texts:
+    """Return what is read; raises IndexFailure where an archive is broken."""
     try:
         return read()
     except BROKEN as error:
         raise IndexFailure(f"{file} cannot be read: {str(error) or type(error).__name__}") from None
 
 
-def _read(data: IO[bytes], file: str, is_needed: PathFilter) -> dict[str, str]:
-    if not file.endswith(".whl"):
-        return _from_sdist(data, file, is_needed, "")
-    with zipfile.ZipFile(data) as wheel:
-        return _from_wheel(wheel, file, is_needed)
-
-
 def _ranged(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter) -> Texts:
     tail, size = web.piece(url, -TAIL, 0)
     if size is None:
-        _same(file, sha256, hashlib.sha256(tail).hexdigest())
-        return Texts(_read(io.BytesIO(tail), file, is_needed), whole=True)
+        same(file, sha256, hashlib.sha256(tail).hexdigest())
+        return Texts(from_wheel(io.BytesIO(tail), file, is_needed), whole=True)
     if size <= SMALL:
         rest = web.piece(url, 0, size - len(tail))[0] if size > len(tail) else b""
-        _same(file, sha256, hashlib.sha256(rest + tail).hexdigest())
-        return Texts(_read(io.BytesIO(rest + tail), file, is_needed), whole=True)
+        same(file, sha256, hashlib.sha256(rest + tail).hexdigest())
+        return Texts(from_wheel(io.BytesIO(rest + tail), file, is_needed), whole=True)
     with zipfile.ZipFile(io.BufferedReader(_Ranges(web, url, size, tail), BLOCK)) as wheel:
-        return Texts(_from_wheel(wheel, file, is_needed), whole=False)
+        return Texts(_listed_files(wheel, file, is_needed), whole=False)
 
 
-def _streamed(web: Web, url: str, file: str, sha256: str, is_needed: PathFilter, last: str) -> Texts:
-    stream = _Stream(web.stream(url))
-    texts = _from_sdist(cast("IO[bytes]", stream), file, is_needed, last)
-    if stream.ended:
-        _same(file, sha256, stream.digest.hexdigest())
-    return Texts(texts, whole=stream.ended)
-
-
-def _from_wheel(wheel: zipfile.ZipFile, file: str, is_needed: PathFilter) -> dict[str, str]:
-    """Return the wanted files, each compared with the wheel's list of digests."""
+def _listed_files(wheel: zipfile.ZipFile, file: str, is_needed: PathFilter) -> dict[str, str]:
     names = [name for name in wheel.namelist() if is_needed(name)]
     listed = _record(wheel, file) if names else {}
-    texts = _Texts(file)
+    texts = Collected(file)
     for name in names:
         texts.expect(name, wheel.getinfo(name).file_size)
         data = wheel.read(name)
@@ -144,27 +134,7 @@ def _record(wheel: zipfile.ZipFile, file: str) -> dict[str, str]:
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 
-def _from_sdist(data: IO[bytes], file: str, is_needed: PathFilter, last: str) -> dict[str, str]:
-    """Return the wanted files, until the sorted archive is past the folder that is the last needed."""
-    texts, unpacked = _Texts(file), _Unpacked(data, file)
-    sorted_so_far, before = True, ""
-    with tarfile.open(fileobj=cast("IO[bytes]", unpacked), mode="r|") as sdist:
-        for member in sdist:
-            path = member.name.partition("/")[2]
-            top = path.partition("/")[0]
-            sorted_so_far, before = sorted_so_far and top >= before, top
-            if last and sorted_so_far and top > last:
-                return texts.by_path
-            content = sdist.extractfile(member) if member.isfile() and is_needed(path) else None
-            if content is not None:
-                texts.expect(path, member.size)
-                texts.add(path, content.read())
-    while unpacked.read(BLOCK):
-        """To the end, where its checksum is."""
-    return texts.by_path
-
-
-class _Texts:
+class Collected:
     """The texts of an archive, up to a limit of their size."""
 
     def __init__(self, file: str) -> None:
@@ -189,21 +159,6 @@ class _Texts:
             raise IndexFailure(f"{path} in {self._file} is no text: {error.reason}") from None
 
 
-class _Unpacked:
-    """An sdist's archive, unpacked as it is read, up to a limit."""
-
-    def __init__(self, packed: IO[bytes], file: str) -> None:
-        self._stream, self._file, self._left = gzip.GzipFile(fileobj=packed, mode="rb"), file, UNPACKED
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes. Raises IndexFailure where there are too many."""
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise IndexFailure(f"{self._file} unpacks to more than {UNPACKED >> 30} GiB")
-        return data
-
-
 def _checked(chunks: Iterator[bytes], file: str, sha256: str) -> Iterator[bytes]:
     digest = hashlib.sha256()
     try:
@@ -212,10 +167,11 @@ def _checked(chunks: Iterator[bytes], file: str, sha256: str) -> Iterator[bytes]
             yield chunk
     except OSError as error:
         raise IndexFailure(f"{file} cannot be read: {error}") from None
-    _same(file, sha256, digest.hexdigest())
+    same(file, sha256, digest.hexdigest())
 
 
-def _same(file: str, named: str, actual: str) -> None:
+def same(file: str, named: str, actual: str) -> None:
+    """Raise IndexFailure for another digest than the named one."""
     if named != actual:
         raise IndexFailure(f"{file} is not the file that the index names: its SHA-256 is {actual}")
 
@@ -267,23 +223,3 @@ class _Ranges(io.RawIOBase):
             raise IndexFailure(f"{self._url} changed while it was read")
         for number in range(first, last + 1):
             self._blocks[number] = data[(number - first) * BLOCK :][:BLOCK]
-
-
-class _Stream:
-    """Chunks as a file that is read once; ``ended`` once nothing is left."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks, self._rest = chunks, b""
-        self.digest, self.ended = hashlib.sha256(), False
-
-    def read(self, size: int) -> bytes:
-        """Return as many bytes as requested, fewer only at the end."""
-        while len(self._rest) < size:
-            chunk = next(self._chunks, b"")
-            if not chunk:
-                self.ended = True
-                break
-            self.digest.update(chunk)
-            self._rest += chunk
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data

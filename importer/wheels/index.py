@@ -8,9 +8,8 @@ import json
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from importer import launcher
 from importer.launcher import Purpose
@@ -22,7 +21,6 @@ __all__ = ["Index", "IndexFailure", "Release", "day", "order"]
 
 PYPI = "https://pypi.org/simple"
 PAGE = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
-SDIST = ".tar.gz"
 PIP_SECONDS = 60.0
 
 
@@ -37,11 +35,6 @@ class Release:
     sha256: str
     released: str = ""
 
-    @property
-    def turn(self) -> tuple[bool, bool, str]:
-        """Return the order of a version's wheels: for every platform first, then for x86_64."""
-        return not self.file.endswith("-any.whl"), "x86_64" not in self.file, self.file
-
     def to_json(self) -> dict[str, str]:
         """Return the members for generated files."""
         members = {"package": self.package, "file": self.file, "sha256": self.sha256}
@@ -54,13 +47,12 @@ class Index:
     def __init__(self, folder: Path | None = None) -> None:
         settings = {} if folder else _pip()
         bases = [settings.get("index-url", PYPI), *settings.get("extra-index-url", "").split()]
-        self._bases = [] if folder or _is_on(settings.get("no-index", "")) else bases
+        self.bases = [] if folder or _is_on(settings.get("no-index", "")) else bases
         places = settings.get("find-links", "").split()
         self._folders = [folder] if folder else [local(p) or Path(p) for p in places]
         self.web = Web(settings.get("cert"))
         self.is_folder = folder is not None  # a person gave the files
         self._files: dict[str, list[Release]] = {}
-        self._days: dict[str, dict[str, str]] = {}
 
     def files(self, package: str) -> list[Release]:
         """Return every file of a final version, the oldest version first. Raises IndexFailure."""
@@ -70,7 +62,7 @@ class Index:
 
     def _look_up(self, package: str) -> list[Release]:
         tried: list[str] = []
-        for base in self._bases:
+        for base in self.bases:
             page = f"{base.rstrip('/')}/{package}/"
             try:
                 url, body = self.web.page(page, PAGE)
@@ -87,52 +79,11 @@ class Index:
         places = ", ".join([*tried, *map(str, self._folders)])
         raise IndexFailure(f"no index has {package}; asked were {places or 'none, as pip is set'}")
 
-    def releases(self, package: str) -> dict[str, Release]:
-        """Return every final version with its sdist, or a wheel where it has none. Raises IndexFailure."""
-        return self._one_each(package, lambda release: (not release.file.endswith(SDIST), *release.turn))
-
-    def wheels(self, package: str) -> dict[str, Release]:
-        """Return every final version with its wheel, or the sdist where it has none. Raises IndexFailure."""
-        return self._one_each(package, lambda release: (release.file.endswith(SDIST), *release.turn))
-
-    def dated(self, release: Release) -> Release:
-        """Return the release with the day it came out, of the index's page or its older JSON."""
-        if release.released or not self._bases:
-            return release
-        if release.package not in self._days:
-            self._days[release.package] = self._days_of(release.package)
-        return replace(release, released=self._days[release.package].get(release.file, ""))
-
-    def texts(self, release: Release, is_needed: Callable[[str], bool]) -> dict[str, str]:
-        """Return the wanted files of a whole release, by path in the package. Raises IndexFailure."""
-        return dict(archive.whole(self.web, release.url, release.file, release.sha256, is_needed).texts)
-
-    def part(self, release: Release, is_needed: Callable[[str], bool], last: str = "") -> Texts:
-        """Return the wanted files without the rest of the archive, as far as that is possible. Raises
+    def part(self, release: Release, is_needed: Callable[[str], bool]) -> Texts:
+        """Return the wanted files of a wheel without the rest, as far as that is possible. Raises
         IndexFailure.
-
-        ``last``  the top folder behind which no wanted file is, for an archive that can only be read through.
         """
-        return archive.part(self.web, release.url, release.file, release.sha256, is_needed, last)
-
-    def _one_each(self, package: str, turn: Callable[[Release], Any]) -> dict[str, Release]:
-        best: dict[str, Release] = {}
-        for release in self.files(package):
-            known = best.get(release.version)
-            if known is None or turn(release) < turn(known):
-                best[release.version] = release
-        return best
-
-    def _days_of(self, package: str) -> dict[str, str]:
-        for base in self._bases:
-            root = base.rstrip("/").removesuffix("/simple")
-            try:
-                listing = json.loads(self.web.page(f"{root}/pypi/{package}/json", "application/json")[1])
-                files = [file for released in listing["releases"].values() for file in released]
-                return {str(file["filename"]): day(file["upload_time"]) for file in files}
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
-                continue
-        return {}
+        return archive.part(self.web, release.url, release.file, release.sha256, is_needed)
 
 
 def order(version: str) -> tuple[int, ...]:

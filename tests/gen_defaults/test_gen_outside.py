@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gen_defaults import sdist as sdists
+from gen_defaults.released import Index
 from gen_defaults.sources.outside import DEEPEST, from_json, from_yaml
 from importer.wheels import archive
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 from tests.package_index import sdist, wheel
 
 pytestmark = pytest.mark.slow  # the makers of tables
@@ -138,7 +140,7 @@ def test_many_files_are_too_large_together(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_what_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "UNPACKED", 1 << 20)
+    monkeypatch.setattr(sdists, "UNPACKED", 1 << 20)
     with pytest.raises(IndexFailure, match=r"box-1\.0\.tar\.gz unpacks to more than 0 GiB"):
         opened(tmp_path, "box-1.0.tar.gz", sdist("box", "1.0", {"zeros": "\0" * (2 << 20)}))
 

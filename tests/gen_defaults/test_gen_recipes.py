@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 
 from gen_defaults.__main__ import main
+from gen_defaults.released import Index
 from gen_defaults.sources import vllm_recipes
 from gen_defaults.sources.request import SourceRequest
 from importer.exports.vllm_recipe import FILE
 from importer.wheels.archive import LARGEST
-from importer.wheels.index import Index
 from tests.gen_releases import checkout
 
 pytestmark = pytest.mark.slow  # the makers of tables

@@ -9,9 +9,10 @@ import pytest
 
 from gen_defaults.place import Place
 from gen_defaults.proposal import step
+from gen_defaults.released import Index
 from gen_defaults.sources import engines
 from importer.engines.registries import parsed
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 from tests.gen_checkout import said
 from tests.gen_releases import MLX, MLX_VLM, SGLANG, VLLM, VLLM_MLX, VLLM_TOOLS, checkout
 from tests.package_index import PackageIndex, sdist, wheel

@@ -8,9 +8,10 @@ import pytest
 
 from gen_defaults import rust_source
 from gen_defaults.place import Place
+from gen_defaults.released import Index
 from gen_defaults.sources import SOURCES as READERS
 from gen_defaults.sources import SourceRequest, engines
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 from tests.gen_checkout import said
 from tests.gen_releases import VLLM, checkout
 from tests.package_index import PackageIndex, sdist, wheel

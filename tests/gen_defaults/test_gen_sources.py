@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from gen_defaults import recipes, sampling
 from gen_defaults.place import Place
 from gen_defaults.proposal import recommendations
+from gen_defaults.released import Index
 from gen_defaults.sources import unsloth as unsloth_source
 from gen_defaults.sources import vllm_docs
 from importer.wheels import archive, index, web
-from importer.wheels.index import Index, IndexFailure
+from importer.wheels.index import IndexFailure
 from tests.gen_checkout import said
 from tests.gen_releases import CONFIGS, DOCS, FAMILIES, REASONING_PAGE, TOOL_PAGE, checkout, fill, unsloth
 from tests.package_index import PackageIndex, sdist, wheel
