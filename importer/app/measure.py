@@ -217,12 +217,6 @@ def _planned(
     return planned_again(request, receipt, store, bench, places)
 
 
-def needs_device(stored: StoredDocument) -> None:
-    """Raise EngineError("not-measured") for a document of no device, which only this machine may give one."""
-    if not _meant(stored):
-        raise unmeasured(stored, Reason(UnmeasuredReason.NO_DEVICE))
-
-
 def _device(stored: StoredDocument, engine: Engine) -> Device:
     """Return this machine's device, with as many cards as the document is laid out on."""
     here = machine.this_machine(stored.backend, cards=engine.needs_card)
@@ -243,8 +237,9 @@ def _device(stored: StoredDocument, engine: Engine) -> Device:
 
 def meant_device(stored: StoredDocument) -> Device:
     """Return the device that a document is for; raises EngineError("not-measured") for none."""
-    needs_device(stored)
     meant = _meant(stored)
+    if not meant:
+        raise unmeasured(stored, Reason(UnmeasuredReason.NO_DEVICE))
     device = replace(named(str(meant["name"])), count=whole(meant.get("count"), 1) or 1)
     memory = whole(meant.get("memory"), 1)
     return device if memory in (None, device.memory) else device.with_memory(memory)

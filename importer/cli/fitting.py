@@ -9,13 +9,12 @@ from typing import Any
 
 from importer import backends
 from importer.app import approvals
-from importer.app.measure import device_answers, measure, measure_document, needs_device
+from importer.app.measure import device_answers, measure, measure_document
 from importer.app.session import ImportSession
 from importer.cli import output
 from importer.document.document_keys import differences
 from importer.document.review import change_json
 from importer.document.store import Store, StoredDocument, named
-from importer.errors import UsageError
 from importer.hub.local import ANYWHERE
 from importer.memory.choose import Choice
 from importer.memory.device_answers import Answer, DeviceAnswer
@@ -30,9 +29,7 @@ WORDS = {
 
 
 def fit(arguments: argparse.Namespace) -> None:
-    """Run the command; raises UsageError, and what a measurement raises."""
-    if arguments.on is not None and not arguments.measure:
-        raise UsageError("bad-option", option="--on", problem="is valid with --measure only")
+    """Run the command; raises what a measurement raises."""
     store, stored = named(arguments.name, arguments.folder)
     receipt = stored.need_receipt()
     if arguments.measure or arguments.log is not None:
@@ -106,12 +103,6 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
 
             text = start_log.read(stored, arguments.log)
             start = partial(start_log.measured_by_log, log=text, places=ANYWHERE)
-        if arguments.on is not None:
-            from importer.app.remote import measure_on
-            from importer.transport.command import parse_command
-
-            needs_device(stored)
-            start = partial(measure_on, command=parse_command(arguments.on), progress=progress)
         found, settled = measure_document(stored, store, bench, ANYWHERE, start, progress)
     again = store.load(stored.name)
     if not arguments.json:

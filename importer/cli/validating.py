@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
-from importer.app.validate import ready, validate_against, validate_document
+from importer.app.validate import ready, record, validate_against, validate_document
 from importer.cli import messages, output
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
@@ -193,15 +193,16 @@ def _elsewhere(
     stored: StoredDocument, store: Store, command: RemoteCommand, engine: str, arguments: argparse.Namespace
 ) -> Report:
     """Validate by a command and return the report."""
-    from importer.app.remote import RemoteOptions, validate_on
+    from importer.app.remote import report_of
     from importer.transport.exchange import START_SECONDS
 
-    asked = RemoteOptions(
-        thorough=arguments.thorough, time_limit=arguments.time_limit, probes=arguments.probe or None,
-        start_seconds=arguments.on_timeout or START_SECONDS,
-    )  # fmt: skip
     with output.progress(f"{stored.name} by {command.where}") as progress:
-        return validate_on(stored, store, command, engine, asked, progress)
+        report = report_of(
+            stored, command, engine, progress, start_seconds=arguments.on_timeout or START_SECONDS,
+            thorough=arguments.thorough, time_limit=arguments.time_limit, probes=arguments.probe or None,
+        )  # fmt: skip
+    record(report, store, stored.name, stored.digest)
+    return report
 
 
 def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:

@@ -53,8 +53,8 @@ class Frame(NamedTuple):
 class Bundle:
     """A document to run elsewhere. ``receipt`` is its receipt without the exchanges of its runs.
 
-    ``probes``  only these, and the report is partial. ``measure``  its memory with random weights, in place
-    of a validation. Everything may be read at the far end, so that it holds no secret.
+    ``probes``  only these, and the report is partial. Everything may be read at the far end, so that it holds
+    no secret.
     """
 
     name: str
@@ -67,7 +67,6 @@ class Bundle:
     thorough: bool = False
     time_limit: float | None = None
     probes: Sequence[str] | None = None
-    measure: bool = False
 
     @classmethod
     def of(cls, stored: StoredDocument, engine: str, **options: Any) -> Bundle:

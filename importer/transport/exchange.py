@@ -10,7 +10,6 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
@@ -27,7 +26,7 @@ START_SECONDS = 3600.0  # until the far end's first frame: a queue, an image tha
 SILENT_SECONDS = 120.0  # between two frames; the far end writes one every ``BEAT`` seconds
 WHOLE_SECONDS = 6 * 3600.0
 BEAT = 10.0
-LOOK = 0.2  # seconds between two looks at the clock, the process and the caller's ``check``
+LOOK = 0.2  # seconds between two looks at the clock and the process
 LAGS = 5.0  # seconds that the output of a process may come after its end
 LEAVE, YIELD = 15.0, 5.0  # seconds to end without stdin, and after SIGTERM
 MOST_OTHER = 2 << 20  # bytes of all lines but the result
@@ -59,12 +58,10 @@ def exchange(
     progress: Progress,
     *,
     start_seconds: float = START_SECONDS,
-    check: Callable[[], None] = lambda: None,
 ) -> Result:
     """Run the command with a task and return the result on the same data.
 
-    ``check`` is called between reads; what it raises ends the run. On return and on every exception the
-    command's processes have ended. Raises RemoteError.
+    On return and on every exception the command's processes have ended. Raises RemoteError.
     """
     where, argv = command.where, command.argv()
     progress(f"starting {where}")
@@ -74,7 +71,7 @@ def exchange(
         raise RemoteError("program-missing", where=where, program=argv[0]) from error
     talk = _Talk(process, where, progress, start_seconds)
     try:
-        result = talk.result(bundle, check)
+        result = talk.result(bundle)
         if result.digest != bundle.digest:
             raise RemoteError(
                 "other-digest", where=where, sent=bundle.digest, got=one_line(result.digest)[:100]
@@ -95,14 +92,13 @@ class _Talk:
         self._others = self._total = 0
         self._selector = selectors.DefaultSelector()
 
-    def result(self, bundle: Bundle, check: Callable[[], None]) -> Result:
+    def result(self, bundle: Bundle) -> Result:
         """Send the task and read until the result; raises RemoteError."""
         waiting, gone = memoryview(f"{bundle.pack()}\n".encode()), None
         for pipe, event in self._pipes():
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, event)
         while self._process.stdout in {key.fileobj for key in self._selector.get_map().values()}:
-            check()
             for key, _ in self._selector.select(LOOK):
                 if key.fileobj is self._process.stdin:
                     waiting = self._sent(waiting)

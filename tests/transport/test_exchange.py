@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.app.remote import RemoteOptions, report_of
+from importer.app.remote import report_of
 from importer.document.store import load
 from importer.errors import RemoteError
 from importer.transport import exchange as module
@@ -199,7 +199,7 @@ def reported(folder: Path, **fields: object) -> Any:
     (folder / "x.yaml").write_text("name: x\nbackend: mlx\nparameters:\n  model: acme/x\n")
     stored = load(folder / "x.yaml")
     text = played(folder, READS, result(digest=stored.digest, **fields))
-    return report_of(stored, parse_command(text), "mlx", RemoteOptions(), lambda _: None)
+    return report_of(stored, parse_command(text), "mlx", lambda _: None)
 
 
 GOOD = {"engine": {"name": "mlx"}, "passed": True, "outcomes": [], "seconds": {"start": 1.0}}
@@ -288,15 +288,3 @@ def test_a_model_in_a_folder_beside_the_document_is_not_sent(tmp_path: Path) -> 
     with pytest.raises(RemoteError) as told:
         Bundle.of(load(tmp_path / "x.yaml"), "mlx")
     assert told.value.kind == "folder-beside"
-
-
-def test_what_the_caller_raises_ends_the_run(tmp_path: Path) -> None:
-    class Stopped(BaseException):
-        pass
-
-    def check() -> None:
-        if (tmp_path / "pid").exists():
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        exchange(parse_command(played(tmp_path, SLEEPS, HELLO)), BUNDLE, lambda _: None, check=check)

@@ -32,9 +32,6 @@ def add_arguments_fit(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--log", metavar="FILE", help="choose them by the log of a start of vLLM that you have; '-' is stdin"
     )
-    parser.add_argument(
-        "--on", metavar="COMMAND", help="measure elsewhere, by a command or preset of 'validate --on'"
-    )
     options.json(parser, "one line of JSON")
 
 
