@@ -27,6 +27,7 @@ from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
 from importer.decisions.decision import Decision, Preferences, decide_setting
 from importer.engines import registries
 from importer.errors import RepositoryError
+from importer.hub import safetensors  # noqa: F401 - a snapshot has its kinds, and no file can be opened later
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import loading, tables, template_markers
