@@ -127,19 +127,9 @@ FAULTS = (
         "tools before the first result only", "{%- if tools -%}",
         "{%- if tools and messages[-1].role != 'tool' -%}", Kind.TOOLS_AFTER_RESULT,
     ),
-    Fault(
-        "tools for the first question only", "{%- if tools -%}",
-        "{%- if tools and messages | length < 5 -%}", Kind.TOOLS_LATER,
-    ),
     Fault("const dropped", " and not one.const", "", Kind.LOST, Field.CONST, (1,)),
     Fault(
-        "values of items dropped", " and not one.get('items', {}).enum", "", Kind.LOST, Field.ITEM_ENUM, (1,)
-    ),
-    Fault(
         "definitions dropped", "{%- if held['$defs'] %}", "{%- if false %}", Kind.LOST, Field.REFERENCE, (1,)
-    ),
-    Fault(
-        "anyOf dropped", "~ (one | tojson) ~", "~ (one.description | tojson) ~", Kind.LOST, Field.ANY_OF, (1,)
     ),
     Fault(
         "a parameter needs a type", "{%- set plain =",
@@ -175,15 +165,7 @@ FAULTS = (
         "description as HTML", "': ' ~ one.description", "': ' ~ one.description | e",
         Kind.ALTERED, Field.PARAMETER_DESCRIPTION, (1, 2, 4),
     ),
-    Fault(
-        "descriptions of parameters dropped", "{%- if one.description %}", "{%- if false %}",
-        Kind.LOST, Field.PARAMETER_DESCRIPTION, (1, 2, 4),
-    ),
     Fault("permitted values dropped", "{%- if one.enum %}", "{%- if false %}", Kind.LOST, Field.ENUM, (1,)),
-    Fault(
-        "nested properties dropped", "in (one.properties or {}) | items", "in {} | items",
-        Kind.LOST, Field.NESTED_PARAMETER, (4,),
-    ),
     Fault(
         "required or not is not shown", "(', required' if name in required else '')", "''",
         Kind.LOST, Field.REQUIRED, (1,),
@@ -235,15 +217,7 @@ FAULTS = (
         "answers dropped", "{{- m.content or '' -}}", "{{- m.content if m.tool_calls else '' -}}",
         Kind.LOST, Field.ANSWER, tuple(range(1, 11)),
     ),
-    Fault(
-        "words beside a call dropped", "{{- m.content or '' -}}",
-        "{{- (m.content or '') if not m.tool_calls else '' -}}", Kind.LOST, Field.WORDS_BESIDE_CALL, (1,),
-    ),
     Fault("calls dropped", "in m.tool_calls or [] -%}", "in [] -%}", Kind.LOST, Field.CALL, (1, 2, 3)),
-    Fault(
-        "first call only", "in m.tool_calls or [] -%}", "in (m.tool_calls or [])[:1] -%}",
-        Kind.LOST, Field.CALL, (2,),
-    ),
     Fault(
         "two calls are refused", "{%- for call in m.tool_calls or [] -%}",
         "{%- if m.tool_calls and m.tool_calls | length > 1 %}{{ raise_exception('one call') }}{% endif -%}"
@@ -254,21 +228,12 @@ FAULTS = (
         Kind.LOST, Field.ARGUMENT_NAME, (1, 2, 3),
     ),
     Fault(
-        "numbers dropped", ARGUMENT, "(value if value is string else value | string | replace('5', ''))",
-        Kind.LOST, Field.NUMBER, (1, 2, 3),
-    ),
-    Fault(
         "arguments as JSON text only", "call.function.arguments | tojson", "call.function.arguments + ''",
         Kind.TEXT_ARGUMENTS, Field.ARGUMENT, (1,), JSON,
     ),
     Fault(
         "results dropped", "~ said(m.content) ~ '\\n</tool_response>'", "~ '\\n</tool_response>'",
         Kind.LOST, Field.RESULT, (1, 2, 3),
-    ),
-    Fault(
-        "second result dropped", "{%- for m in turns -%}",
-        "{%- for m in turns -%}{%- if m.role == 'tool' and loop.previtem.role == 'tool' %}{% continue %}"
-        "{% endif -%}", Kind.LOST, Field.RESULT, (2,),
     ),
     Fault(
         "results in reverse",

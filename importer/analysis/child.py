@@ -28,7 +28,6 @@ from importer.decisions.decision import Decision, Preferences, decide_setting
 from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub import safetensors  # noqa: F401 - a snapshot has its kinds, and no file can be opened later
-from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals import loading, tables, template_markers
 from importer.signals.collect import collect, for_engine
@@ -68,7 +67,9 @@ def _analyse(question: Question) -> Analysis:
     problem = None if question.any_kind else kind.error(snapshot.label)
     if problem is not None:
         raise problem
-    _check_something(snapshot)
+    if holds_nothing(snapshot):
+        nothing = Reason(AnalysisReason.NOTHING)
+        raise RepositoryError("nothing-to-decide", repo=snapshot.label, problem=nothing)
     backend = question.backend or str(_backend(question, kind).value)
     loader = registries.loader_of(backend)
     template, tokens = find.find(snapshot, loader), read_vocabulary(snapshot)
@@ -122,26 +123,8 @@ def _study(
 
 def bind(bound: EngineQuestion) -> Facts:
     """Return the facts with the engine's own names, and the facts for this engine alone."""
-    return Facts(
-        tuple(
-            for_engine(
-                bound.facts,
-                bound.snapshot,
-                bound.engine,
-                bound.parsers,
-                bound.able,
-                bound.machine,
-                ignore_name=bound.ignore_name,
-            )
-        )
-    )
-
-
-def _check_something(snapshot: Snapshot) -> None:
-    """Raise RepositoryError("nothing-to-decide") for a repository that shows no model."""
-    if holds_nothing(snapshot):
-        raise RepositoryError(
-            "nothing-to-decide",
-            repo=snapshot.label,
-            problem=Reason(AnalysisReason.NOTHING),
-        )
+    facts = for_engine(
+        bound.facts, bound.snapshot, bound.engine, bound.parsers, bound.able, bound.machine,
+        ignore_name=bound.ignore_name,
+    )  # fmt: skip
+    return Facts(tuple(facts))

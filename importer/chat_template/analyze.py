@@ -49,7 +49,10 @@ TURNS = (
 
 def variables(probe: TemplateProbe) -> tuple[Variable, ...]:
     """Return the variables that change the prompt of a conversation with reasoning and a call."""
-    asked = [(name, _values(listed)) for name, listed in sorted(probe.variables.items()) if name not in OWN]
+    asked: list[tuple[str, tuple[Any, ...]]] = []
+    for name, listed in sorted(probe.variables.items()):
+        words = tuple(value for value in listed if not isinstance(value, bool))
+        asked += [(name, words[:VALUES] or (True, False))] if name not in OWN else []
     asked = asked[:MOST]
     settings: list[dict[str, object]] = [{}, *({name: value} for name, values in asked for value in values)]
     default, *prompts = _prompts(probe, settings)
@@ -59,11 +62,6 @@ def variables(probe: TemplateProbe) -> tuple[Variable, ...]:
         if len(same) < len(values):
             found.append(Variable(name, values, same[0] if len(same) == 1 else None))
     return tuple(found)
-
-
-def _values(listed: Sequence[Any]) -> tuple[Any, ...]:
-    words = [value for value in listed if not isinstance(value, bool)]
-    return tuple(words[:VALUES]) or (True, False)
 
 
 def _prompts(probe: TemplateProbe, settings: Sequence[dict[str, object]]) -> list[tuple[str | None, ...]]:

@@ -49,7 +49,7 @@ def learn_format(samples: Iterable[Sample]) -> WireFormat | None:
     if one is None:
         return None
     text = _called(one)
-    markers = _markers(text)
+    markers = tuple(dict.fromkeys(_each(text)))
     several = cases.get("parallel")
     counts = Counter(_each(_called(several))) if several is not None else Counter()
     alone = Counter(_each(text))
@@ -71,10 +71,6 @@ def unmarked(sample: Sample) -> Sample | None:
 
 def _called(sample: Sample) -> str:
     return sample.completion[sample.lead :]
-
-
-def _markers(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_each(text)))
 
 
 def _each(text: str) -> list[str]:

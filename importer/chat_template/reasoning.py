@@ -68,7 +68,9 @@ def analyze_thinking(probe: TemplateProbe) -> Thinking:
     block = (
         _rendered(probe, settings) or _prompted(probe, prompts) or _stripped(probe) or _instructed(prompts)
     )
-    markers = _markers(block) if block else None
+    markers = None
+    if block:  # the opening and the first closing marker, without white space around
+        markers = block.opening.strip(), first_marker(block.closing) or block.closing.strip()
     if block and block.style:
         probe.style = block.style
     tails = [None if p is None else probe.tail(p) for p in prompts]
@@ -219,11 +221,6 @@ def _instructed(prompts: Sequence[str | None]) -> ReasoningBlock | None:
     return None
 
 
-def _markers(block: ReasoningBlock) -> tuple[str, str]:
-    """Return the block's opening and its first closing marker, without white space around."""
-    return block.opening.strip(), first_marker(block.closing) or block.closing.strip()
-
-
 def _switch(
     settings: Sequence[Mapping[str, object]],
     prompts: Sequence[str | None],
@@ -243,17 +240,12 @@ def _switch(
         named_off = [r for r in mine if r[0] and VARIABLE.search(name) and _means_off(r[0][name])]
         offs = closed or [r for r in named_off if not is_open(r[2], markers)]
         ons = [r for r in mine if is_open(r[2], markers)] or [r for r in mine if r not in offs]
-        ons.sort(key=lambda r: _is_amount(r[0].get(name)))
+        ons.sort(key=lambda r: type(r[0].get(name)) is int)  # figures of a budget behind words and no value
         for off in offs:
             for on in ons:
                 if on[1] != off[1]:
                     return name, on[0], off[0]
     return None, None, None
-
-
-def _is_amount(value: Any) -> bool:
-    """Return whether the value is the figure of a budget; words and no value come first."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _means_off(value: Any) -> bool:

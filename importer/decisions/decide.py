@@ -60,13 +60,8 @@ def decide(
             decisions[key] = by_user(value)
     kwargs = None if setting is None else setting(decisions["reasoning_parser"].value)
     if kwargs:
-        decisions.setdefault("chat_template_kwargs", _pinned(kwargs, decisions["reasoning_parser"]))
+        reason = Reason(PinReason.DEFAULT_UNSAID, parser=decisions["reasoning_parser"].value)
+        decisions.setdefault("chat_template_kwargs", Chosen(dict(kwargs), "proved", (reason,)))
     sampling = decide_sampling(evidence, preferences, target, decisions, thinking)
     parsers = {key: decisions.pop(key) for key in PARSERS}
     return decisions | sampling | parsers
-
-
-def _pinned(kwargs: Mapping[str, object], parser: Decision) -> Decision:
-    """Return the variables that give template and parser the same default."""
-    reason = Reason(PinReason.DEFAULT_UNSAID, parser=parser.value)
-    return Chosen(dict(kwargs), "proved", (reason,))

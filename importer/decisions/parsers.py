@@ -7,7 +7,7 @@ that reads every call of a template with a place for tools. Both are shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -228,11 +228,13 @@ def decide_parser(
         )
         return _observed(given, seen, target)
     shown = _shown_calls(proof) if key == "tool_parser" else _shown_reasoning(thinking)
-    contradicted = [e for e in claims if shown is not None and _names_none(e)]
+    by_name = (*NAMED_BY_FAMILY, Rule.MODEL_TYPE)
+    contradicted = [e for e in claims if shown is not None and e.value is None and e.rule in by_name]
     claims = [e for e in claims if e not in contradicted]
     tokenless = {e.value: e for e in facts if e.rule is Rule.LACKING_TOKENS}
     if tokenless and all(e.value in tokenless for e in claims if e.value is not None):
-        return _tokenless(tokenless.values())
+        lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in tokenless.values())
+        return Undecided(tuple(warning(one.why) for one in lost), lost)
     claims = [e for e in claims if e.value not in tokenless]
     sign = next((e for e in facts if e.rule is Rule.THINKING_SIGN), None)
     doubted = [] if sign is None or shown is not None else [e for e in claims if _doubted(e, sign)]
@@ -289,12 +291,6 @@ def _untried(decision: Decision, thinking: Thinking, key: str, target: Target) -
     return replace(decision, why=(*decision.why, reason if target.runs else warning(reason)))
 
 
-def _tokenless(lacking: Iterable[Evidence]) -> Undecided:
-    """Return no parser, for each that something names lacks the tokens of its format."""
-    lost = tuple(RejectedCandidate(e.value, e.source, e.reason) for e in lacking)
-    return Undecided(tuple(warning(one.why) for one in lost), lost)
-
-
 def _unread(decision: Decision, thinking: Thinking | None, sign: Evidence | None) -> Decision:
     """Return the decision, with a warning where no parser reads reasoning that the template writes, or that
     signs speak for.
@@ -319,11 +315,6 @@ def _always_thinking(decision: Decision) -> Decision:
         one if one.kind is ParserReason.FAILS and one.fields["thought"] else reason for reason, one in told
     ]
     return replace(decision, why=tuple(why))
-
-
-def _names_none(claim: Evidence) -> bool:
-    """Return whether a name or a model type is known to have no parser."""
-    return claim.value is None and claim.rule in (*NAMED_BY_FAMILY, Rule.MODEL_TYPE)
 
 
 def _doubted(none: Evidence, sign: Evidence) -> bool:
@@ -387,7 +378,9 @@ def _by_evidence(
         rest = [e for e in claims if e.value not in lossy]
         known = _known_none(silent, rest, None)
         return replace(known, overruled=known.overruled + lost_plain)
-    return Undecided((_nothing_known(key, facts), note), lacking + lost_plain)
+    notes = tuple(e.reason for e in facts if e.rule is Rule.TEMPLATE)
+    nothing = Reason(Unavailable.NOTHING_KNOWN, notes=notes, field=key)
+    return Undecided((nothing, note), lacking + lost_plain)
 
 
 def _losing_plain(usable: Sequence[Evidence], proof: Proved | None) -> dict[Any, Reason]:
@@ -649,11 +642,6 @@ def _others(
         for e in claims
         if e.value != value and str(e.value) not in refuted
     )
-
-
-def _nothing_known(key: str, facts: Sequence[Evidence]) -> Reason:
-    notes = tuple(e.reason for e in facts if e.rule is Rule.TEMPLATE)
-    return Reason(Unavailable.NOTHING_KNOWN, notes=notes, field=key)
 
 
 def _unproved(target: Target) -> Reason:

@@ -189,7 +189,7 @@ def _is_public(url: str) -> bool:
     named = host in PUBLIC_HOSTS or host.endswith(tuple(f".{h}" for h in PUBLIC_HOSTS))
     endpoint_is_public = origin(endpoint())[1] in PUBLIC_HOSTS
     plain_https = scheme == "https" and port == PORTS[scheme] and "@" not in urlsplit(url).netloc
-    return endpoint_is_public and named and plain_https and not _is_private(host)
+    return endpoint_is_public and named and plain_https and not _has(host, lambda one: not is_public(one))
 
 
 def _is_storage(url: str) -> bool:
@@ -218,10 +218,6 @@ def _storage(port: int) -> set[tuple[str, int]]:
     except ValueError:
         pass
     raise UsageError("bad-value", setting=Setting.HUB_HOSTS, value=named, problem=Reason(RedirectRemedy.FORM))
-
-
-def _is_private(host: str) -> bool:
-    return _has(host, lambda address: not is_public(address))
 
 
 def _spells(host: str, kind: Callable[[str], bool]) -> bool:

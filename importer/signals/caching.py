@@ -56,12 +56,9 @@ def attends(snapshot: Snapshot, able: Abilities) -> str | None:
         return None
     traits = able.architectures[named]
     config = config_of(snapshot)
-    if "hybrid" in traits and not _only_attention(config.get("layer_types")):
+    kinds = config.get("layer_types")
+    if "hybrid" in traits and not (isinstance(kinds, list) and all(kind in FULL for kind in kinds)):
         return "hybrid"
     if "attention-free" in traits:
         return "attention_free"
     return "encoder_decoder" if config.get("is_encoder_decoder") is True else "decoder"
-
-
-def _only_attention(kinds: object) -> bool:
-    return isinstance(kinds, list) and all(kind in FULL for kind in kinds)

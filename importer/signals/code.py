@@ -71,14 +71,10 @@ def evidence(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
     places = dict.fromkeys(n.source for n in classes)
     parts = tuple(dict.fromkeys(n.part for n in classes))
     listing = Reason(CodeReason.NAMED, places=tuple(places), parts=parts)
-    reasons = [listing, *_elsewhere(classes), need(snapshot, able, classes)]
-    return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
-
-
-def _elsewhere(classes: list[Named]) -> Iterator[Reason]:
     repos = tuple(dict.fromkeys(n.repo for n in classes if n.repo is not None))
-    if repos:
-        yield warning(Reason(CodeReason.ELSEWHERE, repos=repos))
+    elsewhere = [warning(Reason(CodeReason.ELSEWHERE, repos=repos))] if repos else []
+    reasons = [listing, *elsewhere, need(snapshot, able, classes)]
+    return [Evidence(Rule.CONFIG, KEY, listed, next(iter(places)), reason) for reason in reasons]
 
 
 def need(snapshot: Snapshot, able: Abilities, classes: list[Named]) -> Reason:

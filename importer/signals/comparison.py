@@ -30,6 +30,7 @@ MOST_LISTED = 20  # names of files in a decision
 HEADS = ("mtp_num_hidden_layers", "num_nextn_predict_layers", "num_mtp_modules")
 # Names of the tensors and files of heads that draft; other families append layers behind the last.
 NAMED = re.compile(r"(?:^|[._/-])(?:mtp|nextn|eh_proj)(?:[._/-]|$)|(?:^|\.)mtp_\w+\.", re.IGNORECASE)
+LAYER = re.compile(r"(?:^|\.)layers\.(\d{1,4})\.")
 # Steps of a tensor's name, up to the number of its layer, that a language model has.
 TEXT = re.compile(
     r"(?:language|lang|text)(?:_model)?|model|llm|transformer|backbone|decoder|gpt_neox|thinker|(?:lm_)?head"
@@ -193,13 +194,12 @@ def head_tensor(snapshot: Snapshot) -> str | None:
 
 @lru_cache(maxsize=8)
 def _drafting(names: tuple[str, ...], layers: int | None) -> str | None:
-    return next((t for t in names if NAMED.search(t) or _behind_the_last(t, layers)), None)
-
-
-def _behind_the_last(tensor: str, layers: int | None) -> bool:
-    """Return whether the tensor lies behind the last layer, such as ``model.layers.61.…`` of 61 layers."""
-    number = re.search(r"(?:^|\.)layers\.(\d{1,4})\.", tensor)
-    return number is not None and layers is not None and int(number[1]) >= layers
+    """Return a tensor that is named so, or lies behind the last layer: ``model.layers.61.…`` of 61 layers."""
+    last = 10_000 if layers is None else layers
+    return next(
+        (t for t in names if NAMED.search(t) or ((n := LAYER.search(t)) is not None and int(n[1]) >= last)),
+        None,
+    )
 
 
 def evidence(snapshot: Snapshot, engine: str) -> list[Evidence]:

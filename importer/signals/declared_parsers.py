@@ -41,17 +41,12 @@ def declared_parsers(snapshot: Snapshot, engine: str) -> list[Evidence]:
             quote = f"tool_parser_type: {named}"
             reason = Reason(ClaimReason.TOOL_PARSER_TYPE, file=FILE, quote=quote)
             facts.append(Evidence(Rule.REPOSITORY_CLAIM, "tool_parser", parser, FILE, reason, quote))
-    fields = _fields(config.get("response_template"))
+    fields = str(config.get("response_template") or "")  # its fields stand at varying depth
     for key, field in (("tool_parser", "tool_calls"), ("reasoning_parser", "thinking")):
         if backends.of(engine).adapts and field in fields:
             reason = Reason(ClaimReason.RESPONSE_TEMPLATE, file=FILE, field=field)
             facts.append(Evidence(Rule.RESPONSE_TEMPLATE, key, "hf", FILE, reason, "response_template"))
     return facts
-
-
-def _fields(template: object) -> str:
-    """Return the template as text to search: its fields stand at varying depth."""
-    return "" if template is None else str(template)
 
 
 def model_type_match(

@@ -15,7 +15,7 @@ from typing import Any
 
 from importer.chat_template.markers import THINK
 from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import Vocabulary, read_vocabulary
+from importer.chat_template.vocabulary import read_vocabulary
 from importer.hub.snapshot import Snapshot, listed
 from importer.reasons import Reason
 from importer.signals.architecture import config_of, model_types
@@ -166,7 +166,8 @@ def thinking_evidence(
     if analysis is None or not analysis.samples:
         return []
     signs = [] if ignore_name else [*_named(snapshot), *_left_open(snapshot)]
-    signs += _tokens(read_vocabulary(snapshot))
+    tokens = tuple(t.content for t in read_vocabulary(snapshot).tokens if THINK.fullmatch(t.content))
+    signs += [Reason(ThinkingSign.TOKENS, tokens=tokens[:2])] if tokens else []
     signs += [] if ignore_name else _card(snapshot)
     thinking = analysis.thinking
     if thinking.markers is not None:
@@ -195,11 +196,6 @@ def _left_open(snapshot: Snapshot) -> Iterator[Reason]:
     found = match(parser_table(), own_name(snapshot))
     if found is not None and found.kind == "chat" and PARSERS[1] not in found.row.parsers:
         yield Reason(ThinkingSign.FAMILY, family=found.row.label)
-
-
-def _tokens(vocabulary: Vocabulary) -> list[Reason]:
-    found = tuple(t.content for t in vocabulary.tokens if THINK.fullmatch(t.content))
-    return [Reason(ThinkingSign.TOKENS, tokens=found[:2])] if found else []
 
 
 def _card(snapshot: Snapshot) -> list[Reason]:

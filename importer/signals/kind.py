@@ -58,11 +58,8 @@ def by_architecture(snapshot: Snapshot, able: Abilities, *, speaks: bool) -> Evi
         return _of_class("encoder-decoder", name)
     if name.endswith(GENERATES) or speaks:
         return None
-    return _of_class("speech" if _sounds(config) else "no-text", name)
-
-
-def _sounds(config: Mapping[str, object]) -> bool:
-    return any(key in part for part in (config, text_config(config)) for key in SOUND)
+    sounds = any(key in part for part in (config, text_config(config)) for key in SOUND)
+    return _of_class("speech" if sounds else "no-text", name)
 
 
 def by_config(snapshot: Snapshot) -> Evidence | None:
@@ -294,7 +291,9 @@ def find_kind(snapshot: Snapshot, ignore_name: bool = False, able: Abilities = U
     if decided is None and only_gguf(snapshot):
         return _gguf(snapshot, ignore_name)
     libraries = () if ignore_name else _library(snapshot)
-    if decided is not None and decided.value in TASKS and _is_mlx(snapshot):
+    quantised = read(snapshot)
+    of_mlx = quantised is not None and quantised.method == MLX  # its servers return text alone
+    if decided is not None and decided.value in TASKS and of_mlx:
         decided = replace(decided, value="mlx-task")
         strong = [decided]
     if strong:
@@ -368,12 +367,6 @@ def _returns_no_text(snapshot: Snapshot, weak: list[Evidence]) -> Reason | None:
     return None if found is None else Reason(KindReason.TAGGED, field=found[0], tag=found[1])
 
 
-def _is_mlx(snapshot: Snapshot) -> bool:
-    """Return whether the weights are MLX's, whose servers generate text and nothing else."""
-    quantised = read(snapshot)
-    return quantised is not None and quantised.method == MLX
-
-
 def _library(snapshot: Snapshot) -> tuple[str, ...]:
     name = snapshot.info.get("library_name")
     known = isinstance(name, str) and LIBRARY.fullmatch(name) and name not in GENERAL_LIBRARIES
@@ -383,7 +376,10 @@ def _library(snapshot: Snapshot) -> tuple[str, ...]:
 def _from_architecture(snapshot: Snapshot, able: Abilities) -> Iterator[Evidence]:
     config = config_of(snapshot)
     for name in architectures(snapshot):
-        shown = next((k for k, parts in _ARCHITECTURES.items() if _has(name.lower(), parts)), None)
+        shown = next(
+            (k for k, parts in _ARCHITECTURES.items() if re.search(parts.replace(" ", "|"), name.lower())),
+            None,
+        )
         kind = _by_registry(shown, name, config, able)
         if kind:
             yield _of_class(kind, name)
@@ -400,10 +396,6 @@ def _by_registry(shown: str | None, name: str, config: Mapping[str, object], abl
     if kind == "reranker" and not re.search("forranking|rerank", name.lower()):
         return "classifier" if "ForTokenClassification" in name or labels(config) != 1 else kind
     return kind
-
-
-def _has(name: str, parts: str) -> bool:
-    return re.search(parts.replace(" ", "|"), name) is not None
 
 
 def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:

@@ -117,7 +117,9 @@ def serves(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
         return LoadVerdict(
             False, Reason(LoadReason.REMOVED, engine=able.label, architecture=removed, last=last)
         )
-    if able.model_types and (lacking := _unheard(snapshot, able)) is not None:
+    lacking = model_type(snapshot)
+    unknown_type = able.model_types and lacking is not None and lacking not in able.model_types
+    if unknown_type and not config_of(snapshot).get("auto_map"):
         reason = Reason(LoadReason.NO_CODE, engine=able.label, architecture=named[0], model_type=lacking)
         return LoadVerdict(False, reason)
     return LoadVerdict(None, Reason(LoadReason.NOT_ITS_OWN, engine=able.label, architecture=named[0]))
@@ -142,14 +144,6 @@ def _converted(name: str) -> Iterator[str]:
     end = next((e for e in ENDS if name.endswith(e)), None)
     if end is not None:
         yield from (name.removesuffix(end) + other for other in ENDS)
-
-
-def _unheard(snapshot: Snapshot, able: Abilities) -> str | None:
-    """Return the model type that neither the engine, its transformers nor the repository's code has."""
-    name = model_type(snapshot)
-    if name is None or name in able.model_types or config_of(snapshot).get("auto_map"):
-        return None
-    return name
 
 
 def _serves_mlx(snapshot: Snapshot, able: Abilities) -> LoadVerdict:
@@ -205,7 +199,8 @@ def _unread(able: Abilities, quantisation: str, alone: tuple[str, ...] = ()) -> 
 
 def _on_processors(quantised: Quantised, snapshot: Snapshot, able: Abilities) -> LoadVerdict:
     experts = any(key in text_config(config_of(snapshot)) for key in EXPERTS)
-    key = next((k for k in _trials(quantised, experts) if k in able.processors), None)
+    trials = [f"{quantised.key}/experts"] * experts + [quantised.key]
+    key = next((k for k in trials if k in able.processors), None)
     if key is None:
         return LoadVerdict(None, _of(LoadReason.NOT_KNOWN, able, f"{quantised.label} on processors"))
     why = able.processors[key]
@@ -216,12 +211,6 @@ def _on_processors(quantised: Quantised, snapshot: Snapshot, able: Abilities) ->
         )  # fmt: skip
         return LoadVerdict(False, reason, here=True)
     return LoadVerdict(True, _of(LoadReason.READS, able, f"{quantised.label} on processors"))
-
-
-def _trials(quantised: Quantised, experts: bool) -> Iterator[str]:
-    if experts:
-        yield f"{quantised.key}/experts"
-    yield quantised.key
 
 
 def _on_cards(quantised: Quantised, method: str, able: Abilities, machine: Machine) -> LoadVerdict:

@@ -41,8 +41,9 @@ def length(pattern: str) -> int:
 
 def search(pattern: str, name: str) -> str | None:
     """Return the part of the normalised ``name`` that the pattern (no organisation) covers, or ``None``."""
-    if not _possible(pattern, name):
-        return None
+    compact = _compact(name)
+    if not all(word in compact for word in words(pattern)):
+        return None  # a quick check that spares compiling most patterns
     match = _compiled(pattern).search(name)
     return match.group() if match else None
 
@@ -51,12 +52,6 @@ def search(pattern: str, name: str) -> str | None:
 def words(pattern: str) -> tuple[str, ...]:
     """Return the parts between wildcards, without separators: all of them stand in any name that matches."""
     return tuple(p for p in re.split(r"[*#]", _compact(pattern)) if p)
-
-
-def _possible(pattern: str, name: str) -> bool:
-    """Return whether the pattern might match; a quick check that spares compiling most patterns."""
-    compact = _compact(name)
-    return all(word in compact for word in words(pattern))
 
 
 @lru_cache(maxsize=2048)

@@ -24,10 +24,9 @@ WAYS = {
 }
 
 
-def _by_itself(what: str) -> Text:
-    return lambda fields: (
-        f"{fields['engine']} has {what} {'on' if fields['on'] else 'off'} by itself for {WAYS[fields['way']]}"
-    )
+def _by_itself(fields: Fields) -> str:
+    on = "on" if fields["on"] else "off"
+    return f"{fields['engine']} has prefix caching {on} by itself for {WAYS[fields['way']]}"
 
 
 class CacheReason(ReasonKind):
@@ -43,7 +42,7 @@ class CacheReason(ReasonKind):
         "the checkpoint has scales for a KV cache in {cache}, and {engine} takes them by itself",
         "checkpoint's scales",
     )
-    PREFIX_CACHING = "prefix-caching", _by_itself("prefix caching"), "{engine}"
+    PREFIX_CACHING = "prefix-caching", _by_itself, "{engine}"
 
 
 SHORT_MODES = {None: "", "thinking": ", thinking", "non_thinking": ", non-thinking"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token, read_vocabulary
@@ -30,7 +30,8 @@ KEYS = (
 def evidence(snapshot: Snapshot) -> list[Evidence]:
     """Return one fact for each value; zero is one, null is not. What no engine takes is shown without one."""
     data = snapshot.json(FILE)
-    return [*_greedy(data), *_values(data), *_implied(data), *_length(data)]
+    greedy = [_fact("parameters.temperature", 0, GREEDY)] if data.get("do_sample") is False else []
+    return [*greedy, *_values(data), *_implied(data), *_length(data)]  # greedy with any temperature beside it
 
 
 def unread_evidence(snapshot: Snapshot, engine: str) -> Iterator[Evidence]:
@@ -38,12 +39,6 @@ def unread_evidence(snapshot: Snapshot, engine: str) -> Iterator[Evidence]:
     if snapshot.passed_over(FILE):
         reason = warning(Reason(GenerationReason.PASSED_OVER, file=FILE))
         yield Evidence(Rule.ENGINE, "backend", engine, FILE, reason)
-
-
-def _greedy(data: Mapping[str, object]) -> Iterator[Evidence]:
-    """Yield temperature 0 for ``do_sample: false``: greedy decoding, with any temperature beside it."""
-    if data.get("do_sample") is False:
-        yield _fact("parameters.temperature", 0, GREEDY)
 
 
 def _values(data: Mapping[str, object]) -> Iterator[Evidence]:
@@ -100,24 +95,18 @@ def stop_word_evidence(snapshot: Snapshot, analysis: TemplateAnalysis | None) ->
     missing = [t for t in turns if t != eos and _is_missing(t, ids, texts)]
     facts = []
     if analysis is not None and missing:
-        facts.append(_stop(analysis, [t.content for t in missing], _shown(ids, texts)))
+        words = [t.content for t in missing]
+        shown = tuple(texts.get(i) or Reason(StopReason.UNNAMED, id=i) for i in ids)
+        ends_turn = bool(analysis.end_of_turn)
+        reason = Reason(StopReason.END_OF_TURN, ends=ends_turn, words=tuple(words), listed=shown)
+        quote = " and ".join(words)
+        facts.append(Evidence(Rule.END_OF_TURN, "stopwords", words, Source.TEMPLATE, reason, quote))
         ids += [t.id for t in missing if t.id is not None]
     if ids:
         reason = Reason(StopReason.LISTED, file=None if source == TOKENIZER else source, template=bool(facts))
         ends = {str(i): texts.get(i) for i in ids}
         facts.append(Evidence(Rule.END_TOKENS, "end_tokens", ends, source, reason))
     return facts
-
-
-def _stop(analysis: TemplateAnalysis, words: list[str], listed: tuple[str | Reason, ...]) -> Evidence:
-    reason = Reason(
-        StopReason.END_OF_TURN, ends=bool(analysis.end_of_turn), words=tuple(words), listed=listed
-    )
-    return Evidence(Rule.END_OF_TURN, "stopwords", words, Source.TEMPLATE, reason, " and ".join(words))
-
-
-def _shown(ids: Iterable[int], texts: Mapping[int, str]) -> tuple[str | Reason, ...]:
-    return tuple(texts.get(i) or Reason(StopReason.UNNAMED, id=i) for i in ids)
 
 
 def _listed(snapshot: Snapshot) -> tuple[str, list[int]]:

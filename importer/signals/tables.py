@@ -217,10 +217,8 @@ def _read(row: TableRow, name: Name, quote: str) -> Match:
         return Match(row, row.kind, row.parsers, quote)
     words = words_of(name.name)
     sized = any(_PARAMETERS.search(word) for word in words)  # an alias or a folder has no size
-    if sized and all(_is_size(word) for word in words_of(name.name.replace(quote, "-", 1))):
+    if sized and all(
+        is_suffix(word) or _SIZE.fullmatch(word) for word in words_of(name.name.replace(quote, "-", 1))
+    ):
         return Match(row, "base", dict.fromkeys(PARSERS), quote)
     return Match(row, row.kind, {}, quote)
-
-
-def _is_size(word: str) -> bool:
-    return is_suffix(word) or _SIZE.fullmatch(word) is not None

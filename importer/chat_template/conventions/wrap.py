@@ -9,7 +9,7 @@ of messages that the template can write: arguments as JSON text, null in place o
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -81,11 +81,18 @@ def wrap(own: Template, convention: str, vocabulary: Vocabulary, renderer: Rende
 
 def compose(bare: str, convention: str, traits: Traits) -> str:
     """Return prelude and template in one text; the prelude itself writes nothing."""
-    settings = {"system": f"'{traits.system}'", "strict": traits.strict, "parts": traits.parts}
-    lines = [f"{{%- set dressed_{name} = {str(value).lower()} -%}}" for name, value in settings.items()]
-    prelude = "\n".join([convention_text(convention), *lines, convention_text("fold")])
-    # The last tag removes only its own line break: the white space after it is the template's.
-    return prelude.removesuffix("-%}") + "%}\n" + bare
+    settings = {"system": traits.system, "strict": traits.strict, "parts": traits.parts}
+    return _behind([convention_text(convention), *_set("dressed", settings), convention_text("fold")], bare)
+
+
+def _set(prefix: str, settings: Mapping[str, object]) -> Iterator[str]:
+    for name, value in settings.items():
+        yield f"{{%- set {prefix}_{name} = {json.dumps(value, ensure_ascii=False)} -%}}"
+
+
+def _behind(prelude: Sequence[str], own: str) -> str:
+    """Return a template behind a prelude, whose last tag removes only its own line break."""
+    return "\n".join(prelude).removesuffix("-%}") + "%}\n" + own
 
 
 @cache
@@ -193,13 +200,7 @@ def compose_own_calls(own: str, style: CaseStyle, example: str, *, system: bool)
         "example": example, "system": system, "parts": style.parts, "text": style.arguments == "text",
         "empty": style.empty,
     }  # fmt: skip
-    lines = [
-        f"{{%- set offered_{name} = {json.dumps(value, ensure_ascii=False)} -%}}"
-        for name, value in settings.items()
-    ]
-    prelude = "\n".join([*lines, convention_text("own_calls")])
-    # The last tag removes only its own line break: the white space after it is the template's.
-    return prelude.removesuffix("-%}") + "%}\n" + own
+    return _behind([*_set("offered", settings), convention_text("own_calls")], own)
 
 
 def _example(probe: TemplateProbe) -> str | None:
