@@ -31,7 +31,7 @@ QUICK = (
     "overview",
     "service-bytes",
 )
-SLOW = ("fit", "service", "service-idle", "service-kills", "service-load", "service-memory")  # minutes each
+SLOW = ("fit", "service", "service-idle", "service-load", "service-memory")  # minutes each
 # A comparison is a module with ``main(arguments)`` of its own.
 COMPARISONS = ("attention", "card", "measured")
 HERE = Path(__file__).parent

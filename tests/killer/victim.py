@@ -8,19 +8,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from importer.__main__ import main
 from importer.engines import process
-from importer.service.domain.gallery import Change, Gallery
 from importer.service.jobs import runner
 from importer.service.jobs.live_jobs import JobRun, LiveJob
-from importer.service.jobs.recheck_steps import RecheckSteps
 from importer.service.jobs.runner import Runner
-from importer.storage import jobs, queue, rechecks, releases
-from importer.storage.audit import AuditContext
+from importer.storage import jobs, queue
 from tests.impatient import shorten
 
 AT = os.environ.get("KILL_AT", "")
@@ -48,19 +44,6 @@ def around(owner: Any, name: str, before: Point | None = None, after: Point | No
     setattr(owner, name, call)
 
 
-def behind_changes() -> None:
-    """A point behind each change of the gallery: committed, and the answer is not sent."""
-    real = Gallery.change
-
-    @contextmanager
-    def change(gallery: Gallery, context: AuditContext) -> Iterator[Change]:
-        with real(gallery, context) as one:
-            yield one
-        die(f"{context.action} committed")
-
-    setattr(Gallery, "change", change)  # noqa: B010 - mypy lets no method be assigned
-
-
 def plant() -> None:
     """Put all points into place."""
     around(Runner, "hurry", lambda *_: "asked")
@@ -74,14 +57,7 @@ def plant() -> None:
     around(jobs, "end", after=lambda _c, _j, state, **_: f"{state} written")
     around(jobs, "_cancel", after=lambda *_: "cancelled written")
     around(Runner, "cancelled", lambda *_: "cancelled")
-    around(
-        releases, "serve", after=lambda _c, _n, one, _e: f"{'roll back' if one.left else 'release'} written"
-    )
-    around(releases, "remove", after=lambda *_: "withdraw written")
-    behind_changes()
     around(jobs, "again", after=lambda *_: "again written")
-    around(rechecks, "record", after=lambda *_, **__: "comparison written")
-    around(RecheckSteps, "_one", after=lambda *_, **__: "document compared")
 
 
 if __name__ == "__main__":

@@ -125,37 +125,25 @@ def test_a_list_is_one_job_with_a_job_for_each(service: Service) -> None:
     [
         ("{", 400, "bad-json", None),
         ({"reference": "../x"}, 422, "no-directories", "/reference"),
-        ({"reference": "/etc"}, 422, "no-directories", "/reference"),
         ({"reference": "a/b/c"}, 422, "bad-reference", "/reference"),
-        ({"reference": "https://evil.example/a/b"}, 422, "bad-reference", "/reference"),
         ({"reference": "a/b", "set": {"nope": 1}}, 422, "unknown-setting", "/set/nope"),
         ({"reference": "a/b", "backend": "vllm", "set": {"engine_args.max_num_sqs": 1}}, 422,
          "unknown-setting", "/set/engine_args.max_num_sqs"),
         ({"reference": "a/b", "set": {"seed": 1, "top_p": "hot"}}, 422, "bad-value", "/set/top_p"),
-        ({"reference": "a/b", "backend": "vllm", "set": {"backend": "mlx"}}, 422, "bad-value",
-         "/set/backend"),
         ({"reference": "a/b", "set": {"seed": 2**63}}, 422, "bad-value", "/set/seed"),
-        ({"reference": "a/b", "set": {"engine_args.seed": -(2**63) - 1}}, 422, "bad-value", None),
-        ({"reference": "a/b", "backend": "mlx", "engine_version": "latest"}, 422, "bad-value",
-         "/engine_version"),
         ({"reference": "a/b", "backend": "vllm", "engine_version": "99.0.1"}, 422, "bad-value",
          "/engine_version"),
         ({"reference": "a/b", "on_conflict": {"parameters.temprature": "mine"}}, 422, "bad-request",
          "/on_conflict/parameters.temprature"),
-        ({"reference": "a/b", "on_conflict": {"dtypo": "mine"}}, 422, "bad-request", "/on_conflict/dtypo"),
         ('{"reference": "a/b", "reference": "a/c"}', 400, "bad-json", None),
         ('\ufeff{"reference": "a/b"}', 400, "bad-json", None),
-        ({"references": ["a/b", "a/c"], "set": {"max_model_len": 0}}, 422, "bad-value", "/set/max_model_len"),
         ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
         ({"reference": "a/b", "backend": "mlx", "set": {"tool_parser": "hermess"}}, 422,
          "unknown-parser", "/set"),
-        ({"references": ["a/b", "a/c"], "backend": "vllm", "set": {"reasoning_parser": "qwen33"}}, 422,
-         "unknown-parser", "/set"),
         ({"reference": "a/b", "backend": "llama"}, 422, "bad-value", "/backend"),
         ({"reference": "a/b", "template": "/etc/passwd"}, 422, "bad-request", "/template"),
         ({"reference": "a/b", "odd": 1}, 422, "bad-request", "/odd"),
-        ({}, 422, "bad-request", ""),
         ({"reference": "a/b", "references": ["a/b"]}, 422, "bad-request", ""),
     ],
 )  # fmt: skip
@@ -165,9 +153,6 @@ def test_a_request_that_cannot_be_meant(
     headers = {"Content-Type": "application/json"}
     content = body if isinstance(body, str) else json.dumps(body)
     answer = service.client.post("/v1/imports", content=content, headers=headers)
-    if status == 202:
-        assert service.ended(answer.json()["id"])["state"] == "failed"
-        return
     said = problem(answer, status, kind)
     assert pointer is None or said["errors"][0]["pointer"] == pointer
     assert service.client.get(said["type"]).json() == explained(kind)

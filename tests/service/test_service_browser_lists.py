@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browsing import chrome, copied, seen
+from tests.browsing import chrome, seen
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.pages import Seen
 from tests.publishing import keys_by_scopes
 from tests.rechecking import WARM
-from tests.serving import Service, fresh, running, service
+from tests.serving import Service, running, service
 
 __all__ = ["chrome", "seen", "service"]
 pytestmark = pytest.mark.slow
@@ -50,59 +50,6 @@ def test_a_list_is_one_job_and_the_lists_have_pages_and_filters(seen: Seen, serv
     seen.go("jobs?state=failed")
     expect(page.get_by_role("region", name="Jobs").get_by_text("succeeded")).to_have_count(0)
     seen.check()
-
-
-@pytest.mark.nightly
-def test_a_name_that_is_taken_leads_to_the_form_with_another_one(seen: Seen, service: Service) -> None:
-    service.hub.repos["acme/other"] = Repo(BASE)
-    name = fresh(service, "taken")
-    job = service.imported("acme/other", name=name, set={"temperature": 0.4})
-    page = seen.go(f"jobs/{job['id']}")
-    seen.press("Import under another name")
-    seen.heading("Import")
-    expect(page.get_by_label("Models")).to_have_value("acme/other")
-    expect(page.get_by_label("Name", exact=True)).to_have_value("taken-2")
-    expect(page.get_by_label("Overrides")).to_have_value("temperature=0.4")
-    page.get_by_label("Name", exact=True).press("Enter")
-    expect(page.get_by_role("link", name="Review taken-2")).to_be_visible()
-    asks = service.client.post("/v1/imports", json={"reference": "acme/other"}).json()["id"]
-    service.ended(asks)
-    page = seen.go(f"jobs/{asks}")
-    question = page.get_by_role("alert").filter(has_text="acme/other runs on vllm and mlx")
-    assert question.evaluate("(e) => getComputedStyle(e).borderLeftColor") == "rgb(10, 88, 176)"  # no failure
-    page = seen.go(f"documents/{name}")
-    expect(page.get_by_role("row", name="backend")).to_contain_text("for this machine")
-    page = seen.go("documents?q=taken-2")
-    expect(page.locator(".figures")).to_contain_text("read from the Hub")  # no run has checked it
-    page = seen.go("jobs")
-    middles = [
-        box["y"] + box["height"] / 2
-        for box in (page.get_by_label(label).bounding_box() for label in ("Kind", "queued"))
-        if box is not None
-    ]
-    assert abs(middles[0] - middles[1]) <= 3
-    seen.check()
-
-
-@pytest.mark.nightly
-def test_long_lists_have_pages(seen: Seen, service: Service) -> None:
-    copied(service, fresh(service, "one"), *(f"many-{number:02}" for number in range(60)))
-    page = seen.go("documents?q=many&sort=name")
-    expect(page.locator("#count")).to_have_text("60 documents")
-    expect(page.locator(".item")).to_have_count(50)
-    page.get_by_role("link", name="Next page").press("Enter")
-    expect(page.locator(".item")).to_have_count(10)
-    expect(page.get_by_role("link", name="many-59")).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_be_focused()  # not lost with the link
-    page.go_back()
-    expect(page.get_by_role("link", name="many-00")).to_be_visible()
-    page = seen.go("gallery")
-    page.get_by_role("link", name="More of").click()
-    expect(page.get_by_role("link", name="many-59")).to_be_visible()
-    expect(page.get_by_text("it has no receipt").first).to_be_visible()
-    page = seen.go("documents/many-00")
-    expect(page.get_by_text("It has no receipt, so there is nothing to review.")).to_be_visible()
-    seen.check("409")
 
 
 def test_what_an_import_would_change_is_shown_and_imported(seen: Seen, service: Service) -> None:

@@ -15,7 +15,7 @@ from importer.storage import tables
 from importer.storage.document_rows import changed, rendered
 from tests.browsing import chrome, editor, folder, seen
 from tests.pages import PHONE, WIDE, Seen, picture
-from tests.publishing import gallery_of, published, validated
+from tests.publishing import gallery_of, published
 from tests.serving import Service, fresh, running
 
 __all__ = ["chrome", "folder", "seen"]
@@ -148,36 +148,6 @@ def test_documents_are_chosen_by_keys_and_one_action_is_on_all_of_them(seen: See
     expect(page.get_by_text("go-a is restored.")).to_be_visible()
     assert service.client.get("/v1/configs/go-a").status_code == 200
     seen.check("412")
-
-
-@pytest.mark.nightly
-def test_an_approval_of_many_says_what_it_publishes_and_does_that(seen: Seen, service: Service) -> None:
-    for name in ("ask-a", "ask-b", "ask-c"):
-        fresh(service, name)
-    validated(service, "ask-a")
-    page = seen.go("documents?q=ask-&sort=name")
-    page.get_by_label("Select all on this page").check()
-    page.get_by_role("region", name="Actions on the selected documents").get_by_role(
-        "button", name="Approve"
-    ).click()
-    dialog = page.get_by_role("dialog", name="Approve 3 documents?")
-    expect(dialog).to_contain_text("1 of 3 passed validation")
-    expect(dialog.get_by_role("listitem").first).to_have_text("ask-a – can be released")
-    assert seen.grave() == []
-    dialog.get_by_role("button", name="Approve only").click()
-    expect(page.get_by_role("heading", name="Approve: 3 done.")).to_be_focused()
-    assert service.client.get("/gallery/ask-a.yaml").status_code == 404  # nothing was published by it
-    fresh(service, "ask-d")
-    validated(service, "ask-d")
-    page = seen.go("documents?q=ask-d")
-    page.get_by_label("Select ask-d").check()
-    page.get_by_role("button", name="Approve").click()
-    page.get_by_role("dialog", name="Approve 1 document?").get_by_role(
-        "button", name="Approve and release"
-    ).click()
-    expect(page.get_by_role("heading", name="Approve: 1 done.")).to_be_focused()
-    assert service.client.get("/gallery/ask-d.yaml").status_code == 200
-    seen.check()
 
 
 def test_one_document_is_copied_saved_restored_and_deleted(seen: Seen, service: Service) -> None:

@@ -6,8 +6,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browsing import chrome, folder, seen
-from tests.commandline import BASE
-from tests.hubserver import Fault, Repo
 from tests.pages import PHONE, Seen
 from tests.serving import Service, fresh, service
 from tests.tiers import one_of_each
@@ -66,30 +64,6 @@ def test_a_view_that_is_left_with_a_search_pending_stays_left(seen: Seen, servic
         seen.check()
 
 
-@pytest.mark.nightly
-def test_the_hub_is_searched_in_the_field_of_the_models(seen: Seen, service: Service) -> None:
-    service.hub.repos["acme/searched-8b"] = Repo(BASE, info={"downloads": 12345})
-    service.hub.repos["acme/searched-secret"] = Repo(BASE, private=True)
-    page = seen.go("import")
-    field = page.get_by_label("Models, one on each line")
-    field.fill("acme/base\n")
-    field.press_sequentially("searched")
-    hit = page.get_by_role("list", name="Models on the Hub").get_by_role("button")
-    expect(hit).to_have_text(["acme/searched-8b"])
-    expect(page.get_by_text("12,345 downloads")).to_be_visible()
-    assert seen.grave() == []
-    seen.press("acme/searched-8b")
-    expect(field).to_have_value("acme/base\nacme/searched-8b")
-    expect(field).to_be_focused()
-    expect(hit).to_have_count(0)
-    field.press_sequentially("x")
-    expect(page.get_by_text("The Hub has no model for this line.")).to_be_visible()
-    service.hub.faults.append(Fault("search=", 400))
-    field.press_sequentially("y")
-    expect(page.get_by_role("status").filter(has_text="400")).to_be_visible()
-    seen.check("502")
-
-
 def test_a_model_is_imported_with_a_plan_for_a_device(seen: Seen, service: Service) -> None:
     page = seen.go("import?device=8xh100")
     expect(page.get_by_label("Device", exact=True)).to_have_value("h100")  # another name of h100-80g
@@ -112,22 +86,6 @@ def test_a_model_is_imported_with_a_plan_for_a_device(seen: Seen, service: Servi
     ]  # fmt: skip
     found = service.config("planned")["data"]
     assert (found["max_model_len"], found["engine_args"]["data_parallel_size"]) == (256, 2)
-    seen.check()
-
-
-@pytest.mark.nightly
-def test_a_preview_can_be_cancelled(seen: Seen, service: Service) -> None:
-    page = seen.go("import?references=acme/base&backend=vllm")
-    service.hub.latency = 3.0
-    try:
-        page.get_by_role("button", name="Preview").click()
-        expect(page.get_by_text("s so far")).to_be_visible()
-        page.get_by_role("button", name="Cancel").click()
-        expect(page.locator("#result")).to_have_text("")
-    finally:
-        service.hub.latency = 0.0
-    page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_role("heading", name="Preview")).to_be_focused()
     seen.check()
 
 

@@ -81,43 +81,6 @@ def test_each_state_has_its_sentence_and_its_button(seen: Seen, service: Service
     seen.check()
 
 
-def test_the_steps_follow_a_document_to_its_release(seen: Seen, service: Service) -> None:
-    name = fresh(service, "stepped")
-    page = seen.go(f"documents/{name}")
-    state(page, "draft")
-    assert steps(page)[:2] == ["done", "now*"]
-    page.get_by_label("Note").fill("not yet")
-    page.get_by_role("button", name="Reject").click()
-    state(page, "rejected")
-    assert steps(page)[1] == "now*"
-    assert "rejected" in way(page)
-    validated(service, name, failed="the parser reads no call")
-    page.reload()
-    page.get_by_role("button", name="Approve").click()
-    asked = page.get_by_role("dialog", name="The validation of this document failed")
-    expect(asked).to_contain_text("Validation failed at tool-call: the parser reads no call.")
-    asked.get_by_role("button", name="Approve").click()
-    state(page, "approved")
-    assert steps(page)[1:3] in (["done", "now*"], ["done", "blocked*"])
-    expect(page.get_by_role("button", name="Approve")).to_be_disabled()
-    expect(page.get_by_text("Approve: Already done.")).to_be_visible()
-    validated(service, name)
-    page.reload()
-    state(page, "ready")
-    assert steps(page) == ["done", "done", "done", "now*"]
-    page.get_by_role("button", name="Release", exact=True).click()
-    state(page, "published")
-    assert steps(page) == ["done"] * 4
-    edit(service, name, temperature=0.2)
-    page.reload()
-    state(page, "stale")
-    assert steps(page)[1] == "now*"
-    assert "edited since" in way(page)
-    page.get_by_role("button", name="Approve").click()
-    expect(page.locator(".way")).to_contain_text("outdated")  # its validation is of the data before
-    seen.check()
-
-
 def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
     seen: Seen, service: Service, folder: Path
 ) -> None:
@@ -176,43 +139,6 @@ def test_a_remedy_that_changes_the_document_is_applied_by_a_click(
                 f"{shown} --name {name} --backend vllm --template json"
             )
     seen.check()
-
-
-@pytest.mark.nightly
-def test_each_export_is_shown_in_colours_and_is_copied(seen: Seen, service: Service) -> None:
-    name = fresh(service, "exported")
-    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page = seen.go(f"documents/{name}/exports")
-    expect(page.get_by_role("heading", name="What users of LocalAI get")).to_be_visible()
-    expect(page.locator(".lines .key").first).to_be_visible()
-    page.get_by_role("link", name="ray-serve").click()
-    made = service.client.get(f"/v1/configs/{name}/export/ray-serve").json()
-    ((file, text),) = made["files"].items()
-    expect(page.get_by_role("region", name=file)).to_contain_text("applications")
-    page.get_by_role("button", name=f"Copy: {file}").click()
-    expect(page.get_by_role("status")).to_have_text("Copied.")
-    assert page.evaluate("navigator.clipboard.readText()") == text
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Download").click()
-    assert saved.value.suggested_filename == file
-    assert page.evaluate("document.documentElement.scrollWidth") <= WIDE["width"]
-    seen.check()
-
-
-def test_an_approval_counts_for_what_was_seen_alone(seen: Seen, service: Service) -> None:
-    name = fresh(service, "raced")
-    page = seen.go(f"documents/{name}")
-    edit(service, name, top_p=0.5)
-    page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_role("alert")).to_contain_text("version")
-    assert service.config(name)["state"] == "draft"
-    page.get_by_role("button", name="Reject").click()
-    expect(page.get_by_role("alert")).to_contain_text("says why")
-    expect(page.get_by_label("Note")).to_be_focused()  # unfolded for it
-    page.reload()
-    page.get_by_role("button", name="Approve").click()
-    state(page, "approved")
-    seen.check("412")
 
 
 def test_conflicts_are_settled_key_by_key(seen: Seen, service: Service, folder: Path) -> None:

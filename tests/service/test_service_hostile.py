@@ -15,9 +15,8 @@ import httpx
 import psutil
 import pytest
 
-from importer.service.settings import Settings
 from tests import impatient
-from tests.commandline import BASE, CHAT
+from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.impatient import ENDS, waits
 from tests.security.test_yaml_reader import MERGES
@@ -28,7 +27,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reas
 EACH = 0.05  # seconds between two questions to each route
 WORST = 5.0  # seconds of processor of the server and its sandbox during one answer; held up ten and more
 ENDING = 10.0  # seconds with a free processor for the server to end; a job in it has five
-GROWTH = 200 * 2**20  # bytes
 SPIN = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 
 
@@ -162,23 +160,6 @@ def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stop
 def _busy(service: Service) -> bool:
     """Whether a text is being read: loading takes half of that processor time, the template twice of it."""
     return any(c.cpu_times().user > 1.1 for c in children(service))
-
-
-@pytest.mark.nightly
-def test_fifty_imports_leave_nothing_behind(tmp_path: Path) -> None:
-    repos = {f"acme/m{n}": Repo({**CHAT, "config.json": {**BASE["config.json"], "n": n}}) for n in range(50)}
-    with running(tmp_path, **repos) as service:
-        service.imported("acme/chat", name="first")
-        before = (len(children(service)), server(service).num_fds(), server(service).memory_info().rss)
-        said = {"references": [*repos], "backend": "vllm"}
-        job = service.client.post("/v1/imports", json=said).json()["id"]
-        assert service.ended(job)["state"] == "succeeded"
-        after = (len(children(service)), server(service).num_fds(), server(service).memory_info().rss)
-        print(before, after)
-        assert after[0] <= Settings().imports + Settings().previews
-        assert after[1] - before[1] < 25
-        assert after[2] - before[2] < GROWTH
-        assert ended_in(service) < ENDING
 
 
 @pytest.mark.nightly

@@ -190,31 +190,6 @@ def test_a_change_becomes_a_branch_and_a_pull_request(runner: Runner) -> None:
     ).read_text() == "`make test-fast` passes.\n\n# What changed\n| contestant |\n"
 
 
-@pytest.mark.slow
-def test_a_pull_request_says_which_tests_fail(runner: Runner) -> None:
-    runner.regenerated()
-    told = runner.tested("echo; echo 'FAILED tests/test_a.py::test_b[@me <img> `x`] - Error'; exit 1")
-    assert told.startswith("`make test-fast` fails, so something waits for a person")
-    assert "\n    FAILED tests/test_a.py::test_bme img x - Error\n" in told
-    many = runner.tested('for n in {1..9999}; do echo "FAILED test_$n"; done; exit 1')
-    assert many.count("FAILED") == 40
-    assert "\n    error: no rule\n" in runner.tested("echo 'error: no rule'; exit 2")
-
-
-@pytest.mark.slow
-def test_an_open_pull_request_is_renewed(runner: Runner) -> None:
-    Path(f"{runner.noted}.open").touch()
-    assert runner.proposed(runner.regenerated(inference_defaults='{"new": 2}\n')).returncode == 0
-    assert "pr edit 7 -R acme/importer --body-file" in runner.noted.read_text()
-    assert "pr create" not in runner.noted.read_text()
-
-
-@pytest.mark.slow
-def test_no_change_hands_on_nothing(runner: Runner) -> None:
-    assert runner.regenerated() == {}
-    assert runner.regenerated(README="another file is not the tables'\n") == {}
-
-
 @pytest.mark.parametrize("path", one_of_each(["gen_defaults/job.py", ".github/workflows/x.yml"], tier="slow"))
 def test_a_difference_that_touches_more_is_refused(runner: Runner, path: str) -> None:
     runner.regenerated()
