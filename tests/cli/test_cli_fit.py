@@ -246,12 +246,6 @@ def test_headers_at_hand_outrank_the_index(desk: Desk) -> None:
         assert "engine_args.speculative_config" not in seen["decisions"]
 
 
-def test_where_there_is_nothing_to_read_exactly(desk: Desk) -> None:
-    desk.hub.repos["acme/none"] = Repo({"config.json": CONFIG, "pytorch_model.bin": b"x"})
-    assert desk("acme/none", "--exact-fit", "--no-validate").code == 0
-    assert receipt(desk, "none")["fit"]["weights"]["source"] != "headers"
-
-
 def test_offline_and_exact(desk: Desk) -> None:
     assert desk("acme/long", "--dry-run").code == 0
     ran = desk("acme/long", "--offline", "--exact-fit", "--dry-run", "--json")
@@ -295,14 +289,6 @@ def test_every_front_end_is_told_what_each_device_holds(desk: Desk) -> None:
     assert "AMD's cards" in text.out
     assert "Not applicable:" in text.err
     assert "m4-max-64g" not in text.out
-
-
-@pytest.mark.slow
-def test_a_document_for_apple_fits_no_card(desk: Desk) -> None:
-    assert desk("acme/mlx", "--backend", "mlx", "--name", "apple", "--yes", "--no-validate").code == 0
-    rows = [json.loads(line) for line in desk("fit", "apple", "--devices", "--json").out.splitlines()]
-    assert {row["answer"] for row in rows if row["kind"] == "cuda"} == {"not-applicable"}
-    assert "whole" in {row["answer"] for row in rows if row["kind"] == "metal"}
 
 
 def test_the_fit_of_a_document_is_printed(desk: Desk) -> None:

@@ -44,12 +44,6 @@ def test_a_later_import_keeps_the_backend_of_the_document(
     assert imported(desk) == ("mlx", "models")
 
 
-def test_a_backend_that_is_none_is_an_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IMPORTER_BACKEND", "vlm")
-    done = desk("acme/chat", "--yes", "--no-validate")
-    assert (done.code, "backend is one of vllm" in done.err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from importer.app.request import again
 from importer.engines import machine, registries
 from importer.engines.install import Installed
 from importer.memory import devices
-from importer.signals import tables
 from tests.commandline import BASE, CHAT, Desk, document, edit, receipt
 from tests.hubserver import Fault, Repo
 from tests.rechecking import WARM, imported, lines, one, paths
@@ -155,15 +153,6 @@ def test_a_parser_that_the_version_lacks(desk: Desk) -> None:
     )
 
 
-def test_an_engine_that_was_installed_in_another_version(desk: Desk) -> None:
-    desk.engine(version="0.31.3")
-    imported(desk, "acme/base", "--backend", "mlx")
-    metadata = next((desk.folder / "site").glob("*.dist-info"))
-    metadata.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: mlx-lm\nVersion: 0.32.2\n")
-    assert paths(one(desk, 1)) == ["importer.engine.version"]
-    assert "again: importer acme/base\n" in desk("recheck").out  # the backend is remembered
-
-
 # Another machine, other tables, other weights
 
 
@@ -194,24 +183,6 @@ def test_a_machine_with_less_memory(desk: Desk) -> None:
     assert desk(*shlex.split(again)[1:], "--no-validate").code == 0
     assert receipt(desk, "named")["request"]["memory"] == 64 * 10**9
     assert desk("recheck", "named").code == 0
-
-
-def test_a_table_with_another_row_and_an_edit_of_another_option(desk: Desk) -> None:
-    desk.hub.repos["Qwen/Qwen3-8B"] = Repo(CHAT)
-    imported(desk, "Qwen/Qwen3-8B")
-    rows = [
-        replace(row, parsers={**row.parsers, "tool_parser": "qwen3_xml"})
-        if row.parsers.get("tool_parser") == "hermes"
-        else row
-        for row in tables.shipped().rows
-    ]
-    desk.monkeypatch.setattr(tables, "stand_in", lambda: tables.Table(tuple(rows)))
-    [change] = [c for c in one(desk, 1)["changes"] if c["path"] == "options.tool_parser"]
-    assert (change["before"], change["after"]) == ("hermes", "qwen3_xml")
-    assert change["why"]
-    path = desk.folder / "models" / "qwen3-8b.yaml"
-    path.write_text(path.read_text().replace("- tool_parser:hermes", "- tool_parser:mine"))
-    assert [c["path"] for c in one(desk, 1)["conflicts"]] == ["options.tool_parser"]
 
 
 def test_weights_with_other_digests(desk: Desk) -> None:
@@ -305,16 +276,6 @@ def test_offline_asks_nobody_and_else_one_request_each(desk: Desk) -> None:
         path.unlink()
     assert one(desk, 3, "base", "--offline")["error"]["kind"] == "not-cached"
     assert Path("models/base.yaml").is_file()
-
-
-def test_the_hubs_limit_and_a_gap_of_a_mirror_pass(desk: Desk) -> None:
-    imported(desk, "acme/base")
-    desk.hub.faults.append(Fault("/api/models/acme/base", 429, {"Retry-After": "1"}, times=4))
-    assert one(desk, 0)["changed"] is False
-    desk.hub.repos["acme/base"].commit(WARM)
-    desk.hub.faults.append(Fault("generation_config.json", 404, {"X-Error-Code": "EntryNotFound"}))
-    assert one(desk, 3)["error"]["kind"] == "missing-file"
-    assert one(desk, 1)["changes"]
 
 
 # With an engine's own parsers

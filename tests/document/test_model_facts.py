@@ -18,7 +18,6 @@ from tests.commandline import Desk, edit, receipt
 KNOWN = ModelFacts(heads=32, layers=36, experts=False, drafts=False, longest=40960)
 ENGINE = {"name": "vllm", "version": "0.33.0"}
 RECORD = RecordedFacts(KNOWN, "a" * 40, ENGINE)
-MTP = {"method": "mtp", "num_speculative_tokens": 1}
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -29,22 +28,10 @@ def found(data: dict[str, Any], record: RecordedFacts | None = RECORD) -> dict[s
     return {".".join(path): render(reason) for path, reason in model_faults(data, record)}
 
 
-@pytest.mark.parametrize(
-    ("values", "path", "problem"),
-    [
-        ({"tensor_parallel_size": 3}, "tensor_parallel_size", "32 attention heads"),
-        ({"max_model_len": 10**9}, "max_model_len", "40960 tokens"),
-        ({"engine_args": {"pipeline_parallel_size": 64}}, "engine_args.pipeline_parallel_size", "36 layers"),
-        ({"engine_args": {"enable_expert_parallel": True}}, "engine_args.enable_expert_parallel",
-         "no experts"),
-        ({"engine_args": {"speculative_config": MTP}}, "engine_args.speculative_config",
-         "no layers that mtp drafts"),
-    ],
-)  # fmt: skip
-def test_a_document_that_the_model_rules_out(values: dict[str, Any], path: str, problem: str) -> None:
-    (said,) = (faults := found(document(**values))).values()
-    assert ([*faults], problem in said) == ([path], True)
-    assert found(document(**values), None) == {}
+def test_a_document_that_the_model_rules_out() -> None:
+    wrong = document(engine_args={"pipeline_parallel_size": 64})
+    assert "36 layers" in found(wrong)["engine_args.pipeline_parallel_size"]
+    assert found(wrong, None) == {}
 
 
 def test_facts_hold_for_their_commit_and_their_version_alone() -> None:

@@ -33,7 +33,6 @@ from tests.exporting import (
     ON_SGLANG,
     ON_VLLM_MLX,
     VLLM,
-    apart,
     commands,
     export,
     fetched,
@@ -72,13 +71,6 @@ def test_an_export_opens_starts_and_asks_nothing() -> None:
 # What each carries
 
 
-def test_vllm_is_told_what_the_adapter_tells_it() -> None:
-    words = VllmCuda().settings(VLLM, Address(), COMMIT)
-    assert set(PINS) < set(words)
-    assert commands(text("vllm-command", VLLM)) == [["vllm", "serve", "acme/Tiny-8B", *words]]
-    assert flattened(text("vllm-config", VLLM)) == ["--model", "acme/Tiny-8B", *apart(words)]
-
-
 @pytest.mark.parametrize(("high", "gib"), [(None, "4"), (2**30, "4"), (2**33, "8")])
 def test_on_processors_vllm_is_started_by_its_module_with_a_cache_that_leaves_memory(
     high: int | None, gib: str
@@ -95,12 +87,6 @@ def test_on_processors_vllm_is_started_by_its_module_with_a_cache_that_leaves_me
     told = text("vllm-command", {**document, "engine_args": {"kv_cache_memory_bytes": 1}}, device="cpu")
     assert "VLLM_CPU_KVCACHE_SPACE" not in told
     assert "vllm serve acme/Tiny-8B" in text("vllm-command", document)
-
-
-def test_what_vllm_serve_would_drop_is_written_as_the_flag_that_it_means() -> None:
-    data = yaml.safe_load(text("vllm-config", VLLM))
-    assert data["no-enable-prefix-caching"] is True
-    assert data["enable-chunked-prefill"] is True
 
 
 @pytest.mark.parametrize(("device", "engine"), [("gpu", VllmCuda()), ("cpu", VllmCpu())])
@@ -218,13 +204,6 @@ def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engin
     assert "set -e" in script
     assert ('"seed": 7' in script) == (engine.name != "vllm-mlx")  # no request of its clients can have one
     assert ("infers its parsers" in script) == (engine.name != "vllm-mlx")
-
-
-def test_mlx_without_a_commit_serves_the_newest_and_says_so() -> None:
-    block = {k: v for k, v in ON_MLX["importer"].items() if k != "revision"}
-    script = text("mlx-command", ON_MLX | {"importer": block, "artifacts": []})
-    assert [c[:4] for c in commands(script)] == [["exec", "mlx_lm.server", "--model", "acme/Tiny-8B"]]
-    assert "names no commit" in script
 
 
 def test_sglang_gets_each_value_and_the_rest_is_said() -> None:
@@ -374,13 +353,6 @@ def test_a_commit_of_another_model_pins_nothing() -> None:
 
 
 # llama-swap and KubeAI
-
-
-@pytest.mark.parametrize("backend", DOCUMENTS)
-def test_llama_swap_starts_the_server_of_any_engine(backend: str) -> None:
-    (entry,) = yaml.safe_load(text("llama-swap", DOCUMENTS[backend]))["models"].values()
-    assert entry["cmd"].count("${PORT}") == 1
-    assert entry["metadata"]["model"] == DOCUMENTS[backend]["parameters"]["model"]
 
 
 def test_llama_swap_tells_clients_what_the_model_can() -> None:

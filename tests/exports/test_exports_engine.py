@@ -21,7 +21,6 @@ from benchmarks.settings import value
 from importer.demo import MODEL
 from importer.document import argument_check
 from importer.document.engine_arguments import load
-from importer.engines import get, install
 from importer.engines.install import Installed
 from importer.engines.ports import free_port
 from importer.engines.vllm import VllmCuda
@@ -31,7 +30,7 @@ from importer.validation.probes.chat import plain_chat, stream_equals_whole
 from importer.validation.probes.server import model_listed
 from importer.validation.probes.tools import tool_call
 from importer.validation.remote import against, the_model
-from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, ON_SGLANG, VLLM, export, text
+from tests.exporting import COMMIT, ON_MLX, ON_MLX_VLM, VLLM, export, text
 from tests.hubserver import HubServer, Repo, isolate
 from tests.waiting import PATIENCE, wait_until
 
@@ -102,42 +101,6 @@ def test_vllm_reads_every_value_of_the_document(by_vllm: ByVllm, tmp_path: Path)
     assert "--no-such-option" in by_vllm(*command[1:], "--no-such-option=1")["refused"]
 
 
-def by_sglang(engine: Installed, *lines: list[str]) -> list[dict[str, Any]]:
-    """What SGLang's argument parser makes of command lines behind ``sglang serve``."""
-    asked = "".join(json.dumps(words) + "\n" for words in lines)
-    done = subprocess.run(
-        [str(engine.python), str(TESTS / "parse_sglang.py")], input=asked,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [json.loads(w.removeprefix(MARK)) for w in done.stdout.splitlines() if w.startswith(MARK)]
-
-
-@pytest.mark.nightly
-def test_sglang_reads_every_value_of_the_document(tmp_path: Path) -> None:
-    engine = install.find(get("sglang"))
-    if engine is None:
-        pytest.skip("SGLang is not installed; it needs a card")
-    values = a_value_of_each("sglang", "0.5.23")
-    document = ON_SGLANG | {"engine_args": values}
-    config = tmp_path / "tiny.yaml"
-    config.write_text(text("sglang-config", document | {"engine_args": ON_SGLANG["engine_args"]}))
-    (command,) = commands(text("sglang-command", document))
-    told, by_config, refused = by_sglang(
-        engine, command[2:], ["--config", str(config)], [*command[2:], "--no-such-option=1"]
-    )
-    expected = {
-        "model_path": "acme/Tiny-8B", "revision": COMMIT, "host": "127.0.0.1", "port": 30000,
-        "served_model_name": "tiny-8b", "tool_call_parser": "qwen", "reasoning_parser": "qwen3", "tp_size": 2,
-        "dtype": "bfloat16", "limit_mm_data_per_request": VLLM["limit_mm_per_prompt"],
-        "default_chat_template_kwargs": VLLM["chat_template_kwargs"], "trust_remote_code": False,
-    }  # fmt: skip
-    assert {key: by_config[key] for key in expected} == expected
-    assert {key: told[key] for key in expected} == expected
-    assert {key: told[key] for key in values if key in told} == values
-    assert by_config["context_length"] == 32768
-    assert "refused" in refused
-
-
 def test_vllm_reads_end_tokens_from_the_folder_beside_the_export(by_vllm: ByVllm, tmp_path: Path) -> None:
     block = {**VLLM["importer"], "end_tokens": {"7": "<end>"}}
     made = export("vllm-config", VLLM | {"stopwords": ["<end>"], "importer": block})
@@ -148,13 +111,6 @@ def test_vllm_reads_end_tokens_from_the_folder_beside_the_export(by_vllm: ByVllm
     assert found["generation_config"] == "./tiny-8b.vllm"
     read = json.loads((tmp_path / found["generation_config"] / "generation_config.json").read_text())
     assert read == {"eos_token_id": [7]}
-
-
-def test_vllm_serve_drops_a_false_without_a_word(by_vllm: ByVllm, tmp_path: Path) -> None:
-    """Why the export writes ``no-enable-prefix-caching: true``."""
-    config = tmp_path / "false.yaml"
-    config.write_text("model: acme/Tiny-8B\nenable-prefix-caching: false\n")
-    assert by_vllm("serve", "--config", str(config))["parsed"]["enable_prefix_caching"] is None
 
 
 def test_vllm_reads_every_argument_that_a_document_may_set(by_vllm: ByVllm, tmp_path: Path) -> None:

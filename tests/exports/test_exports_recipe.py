@@ -12,7 +12,6 @@ import yaml
 
 from importer.document import schema
 from importer.document.receipt import Receipt
-from importer.errors import DocumentError
 from importer.exports import FORMATS
 from importer.exports.base import Exported, Options
 from importer.exports.kinds import Loss
@@ -127,12 +126,6 @@ def test_flags_for_a_device_that_no_recipe_has_are_those_of_the_model() -> None:
     assert "default_hardware" not in recipe["meta"]
     assert "--gpu-memory-utilization" in recipe["model"]["base_args"]
     assert made(VLLM)[0]["model"]["architecture"] == "dense"
-
-
-def test_a_model_that_is_a_directory_has_no_recipe() -> None:
-    here = VLLM | {"parameters": {"model": "./here"}, "importer": {**VLLM["importer"], "model_id": None}}
-    with pytest.raises(DocumentError, match="is a directory"):
-        made(here)
 
 
 @pytest.mark.parametrize(

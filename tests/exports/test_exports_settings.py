@@ -24,33 +24,27 @@ from importer.sentences import render
 from importer.validation.expectations import promise_of
 from tests.exporting import DOCUMENTS, VLLM, export, text
 
-ON_VLLM_MLX = {
-    **DOCUMENTS["mlx"], "backend": "vllm-mlx", "engine_args": {}, "options": [],
-    "importer": {**VLLM["importer"], "engine": {"name": "vllm-mlx", "version": "0.6.0"}},
-}  # fmt: skip
-ALL = {**DOCUMENTS, "vllm-mlx": ON_VLLM_MLX}
-
 
 @pytest.mark.slow
-@given(st.sampled_from(sorted(ALL)), st.randoms(use_true_random=False))
+@given(st.sampled_from(sorted(DOCUMENTS)), st.randoms(use_true_random=False))
 def test_every_export_writes_what_the_check_accepts(engine: str, draw: Any) -> None:
-    document = ALL[engine]
+    document = DOCUMENTS[engine]
     for more in random_settings(draw, engine, version_of(document), 1):
         made = {**document, **more}
         if next(check.faults(made), None) is None:
             assert [*refused(made)] == []
 
 
-@pytest.mark.parametrize("engine", sorted(ALL))
+@pytest.mark.parametrize("engine", sorted(DOCUMENTS))
 def test_most_settings_of_the_right_types_are_accepted(engine: str) -> None:
     """Else the test above would compare nothing."""
     draw, accepted = random.Random(7), 0
-    for more in random_settings(draw, engine, version_of(ALL[engine]), 200):
-        accepted += next(check.faults({**ALL[engine], **more}), None) is None
+    for more in random_settings(draw, engine, version_of(DOCUMENTS[engine]), 200):
+        accepted += next(check.faults({**DOCUMENTS[engine], **more}), None) is None
     assert accepted > 40
 
 
-@pytest.mark.parametrize("engine", sorted(ALL))
+@pytest.mark.parametrize("engine", sorted(DOCUMENTS))
 def test_every_argument_has_a_word_of_its_own(engine: str) -> None:
     flags = [a.flag or a.off for a in arguments_of(engine).values() if engine != "mlx" or a.flag]
     assert len(flags) == len({*flags})
