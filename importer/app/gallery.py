@@ -60,6 +60,7 @@ class GalleryReason(ReasonKind):
     UNKNOWN_PARSER = "unknown-parser", "{engine} has no {key} named {name!r}{near:?}"
     UNPINNED = "unpinned", "{model} has no commit, so the next upload changes what runs"
     OUTSIDE = "outside", "LocalAI writes no file outside of its models' folder, as {file!r} is"
+    NO_FILE = "no-file", "LocalAI downloads no file from {uri!r}; name one, as huggingface://owner/name/file"
     NO_HASH = "no-hash", "the file {file!r} has no sha256"
     GONE = "gone", "{problem}"
     FILE_GONE = "file-gone", "{repo} has no file {file!r}{near:?}"

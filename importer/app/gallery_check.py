@@ -52,6 +52,7 @@ TOLD = (
     PublicationReason.REFUTED, PublicationReason.NO_COMMIT, PublicationReason.NO_ENTRY,
     PublicationReason.NOT_FOR_LOCALAI,
 )  # fmt: skip
+WEIGHTS = ".gguf"  # other weights may lie in an archive
 ADDRESSES = ("url", "urls", "icon", "files", "variants")  # texts that lead somewhere
 
 
@@ -98,12 +99,29 @@ def _of_entry(item: GalleryItem, stale_days: int) -> Iterator[Located]:
         digest = str(one.get("sha256") or "")
         if len(digest) != SHA256 or not set(digest) <= set("0123456789abcdef"):
             yield Located(("files", at), Reason(GalleryReason.NO_HASH, file=_short(one.get("filename"))))
+    yield from _undownloaded(item)
     if about and not about.get("license"):
         yield Located(("license",), Reason(GalleryReason.NO_LICENSE))
     checked = _date(about.get("last_checked"))
     if checked is not None and (days := (datetime.now(UTC).date() - checked).days) > stale_days:
         reason = Reason(GalleryReason.STALE, date=checked.isoformat(), days=days)
         yield Located(("last_checked",), reason)
+
+
+def _undownloaded(item: GalleryItem) -> Iterator[Located]:
+    """Yield each weights file of the configuration that no installation fetches."""
+    fetched = [
+        str(mapping(one).get("filename")) for of in (item.about, item.base) for one in listed(of.get("files"))
+    ]
+    if not fetched or item.stored is not None:
+        return
+    for path, text in _texts((CONFIG,), item.config):
+        own = path[1] == "options"  # each backend has its own form and folder there
+        if text.endswith(WEIGHTS) and "://" not in text and text not in fetched and not own:
+            reason = Reason(
+                GalleryReason.FILE_GONE, repo="files", file=_short(text), near=near(text, fetched)
+            )
+            yield Located(path, reason)
 
 
 def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
@@ -115,6 +133,8 @@ def _of_types(about: Mapping[str, Any]) -> Iterator[Located]:
             yield Located(path, Reason(GalleryReason.NAME, name=_short(about["name"])))
         elif path[::2] == ("files", "filename") and ".." in str(about["files"][path[1]][path[2]]):
             yield Located(path, Reason(GalleryReason.OUTSIDE, file=_short(about["files"][path[1]][path[2]])))
+        elif path[::2] == ("files", "uri") and isinstance(about["files"][path[1]][path[2]], str):
+            yield Located(path, Reason(GalleryReason.NO_FILE, uri=_short(about["files"][path[1]][path[2]])))
         else:
             yield Located(path, Reason(GalleryReason.SCHEMA, problem=schema.at(path, fault.message)))
 

@@ -91,9 +91,13 @@ WRONG: list[tuple[str, str, list[object]]] = [
     ("parents", "error", [entry(variants=[{"model": "c"}]), entry(name="b", variants=[{"model": "c"}]),
                           entry(name="c")]),
     ("odd-character", "error", [entry(url="a\0b")]), ("odd-character", "error", [entry(urls=["a\u202eb"])]),
-    ("odd-character", "error", [entry(files=[{"filename": "a\x1b[31m", "uri": "b", "sha256": "0" * 64}])]),
-    ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "b"}])]),
-    ("outside", "error", [entry(files=[{"filename": "a/../../b", "uri": "b", "sha256": "0" * 64}])]),
+    ("odd-character", "error", [entry(files=[{"filename": "a\x1bm", "uri": "oci://b", "sha256": "0" * 64}])]),
+    *[("no-file", "error", [entry(files=[{"filename": "a", "uri": uri, "sha256": "0" * 64}])])
+      for uri in ("hf://acme/files", "/srv/a.gguf", "https://hf.co/acme/files/blob/main/a.gguf")],
+    ("file-gone", "error", [entry(overrides={"mmproj": "mmproj/a.gguf"}, files=[
+        {"filename": "a.gguf", "uri": "hf://acme/files/a.gguf", "sha256": "0" * 64}])]),
+    ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "https://b"}])]),
+    ("outside", "error", [entry(files=[{"filename": "a/../../b", "uri": "https://b", "sha256": "0" * 64}])]),
     ("schema", "error", [configured(backend="llama-cpp", context_size="big")]),
     ("base", "note", [entry(url="github:a/b/none.yaml@main")]),
 ]  # fmt: skip
