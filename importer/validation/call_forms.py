@@ -28,7 +28,8 @@ from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.evidence_sources import Drawn, as_reply
 from importer.validation.outcome import NotShown, Pass, ProbeRow, Tried
-from importer.validation.probes.tools import judge_forced, needs_tool_choice, tool_call
+from importer.validation.probes.requests import judge_forced, needs_tool_choice
+from importer.validation.probes.tools import tool_call
 from importer.validation.prompts import ALARMS, TRIP, TWO_CITIES, WEATHER, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering

@@ -30,6 +30,7 @@ class Alteration(ReasonKind):
     TOOLS_DROPPED = "tools-dropped", "tools are left out"
     DESCRIPTIONS_DROPPED = "descriptions-dropped", "descriptions of tools are left out"
     KEYWORDS_DROPPED = "keywords-dropped", "{keywords:and} of schemas are left out"
+    KEYS_SORTED = "keys-sorted", "keys of schemas are sorted"
     SWITCHES_DROPPED = "switches-dropped", "variables of the template are left out"
     NON_ASCII_DROPPED = "non-ascii-dropped", "letters beyond ASCII are left out"
     NON_ASCII_REPLACED = "non-ascii-replaced", "letters beyond ASCII become question marks"
@@ -130,6 +131,19 @@ def _without_keywords(*keywords: str) -> Change:
     return lambda p: replace(p, tools=tuple(tool(one) for one in p.tools))
 
 
+def _sorted(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_sorted(one) for one in value]
+    return {k: _sorted(value[k]) for k in sorted(value)} if isinstance(value, Mapping) else value
+
+
+def sorted_schemas(prompt: Prompt) -> Prompt:
+    """Return the prompt with the keys of each tool's schema in order, as writers of JSON sort them."""
+    tools: Any = ({**t, "function": {**t["function"], "parameters": _sorted(t["function"].get("parameters"))}}
+                  for t in prompt.tools)  # fmt: skip
+    return replace(prompt, tools=tuple(tools))
+
+
 # Keywords of schemas that servers drop: one of them, or all for which a gateway has no place.
 KEYWORDS = ("enum", "const", "minimum", "maximum", "items", "pattern", "default", "format", "anyOf")
 
@@ -161,6 +175,8 @@ CHANGES: tuple[tuple[Reason, Change], ...] = (
         (Reason(Alteration.KEYWORDS_DROPPED, keywords=words), _without_keywords(*words))
         for words in (*((word,) for word in KEYWORDS), ("minimum", "maximum"), KEYWORDS)
     ),
+    (Reason(Alteration.KEYS_SORTED), sorted_schemas),
+    (Reason(Alteration.KEYS_SORTED), lambda p: replace(p, tools=tuple(_sorted(p.tools)))),
     (Reason(Alteration.SWITCHES_DROPPED), lambda p: replace(p, switches={})),
     *(
         (Reason(alteration), scope(change))

@@ -244,13 +244,6 @@ NOT_DUE = tuple(
 )
 # A question for a tool that is not on offer: no call may name it.
 NOT_OFFERED = Prompt("not-offered", (user("What time is it in Rome?"),), (WEATHER_TOOL,))
-REQUIRED = replace(GREETING_WITH_TOOL, name="required", extra={"tool_choice": "required"})
-NAMED = replace(
-    WEATHER_TWO_TOOLS,
-    name="named",
-    extra={"tool_choice": {"type": "function", "function": {"name": "get_time"}}},
-)
-FORBIDDEN = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
 
 
 def weather_answered(name: str, value: Mapping[str, object]) -> Prompt:

@@ -39,6 +39,8 @@ class ReplyReason(ReasonKind):
     NOT_TEXT = "not-text", "`{key}` is not text"
     NOT_LIST = "not-list", "`{key}` is not a list"
     CALL_NULLED = "call-nulled", "a piece of a streamed call has null for {key!r}, which belongs left out"
+    NAME_IN_PIECES = "name-in-pieces", "the name {name!r} comes in {pieces} pieces, and clients read one"
+    OTHER_ROLE = "other-role", "the role of an answer is {role!r}"
     CALL_WITHOUT_INDEX = "call-without-index", "a streamed tool call has no index"
     CALLS_MISCOUNTED = (
         "calls-miscounted",
@@ -242,6 +244,10 @@ def from_stream(chunks: Iterable[bytes]) -> Reply:
     missing = next((n for n, place in enumerate(places) if n != place), None)
     if missing is not None:  # clients keep calls in a list by that number
         raise ReplyError(Reason(ReplyReason.CALLS_MISCOUNTED, missing=missing, places=places[:SHOWN]))
+    named = [part.index for delta in deltas for part in delta.tool_calls if part.name]
+    for call in reply.tool_calls:
+        if (pieces := named.count(call.index)) > 1:
+            raise ReplyError(Reason(ReplyReason.NAME_IN_PIECES, name=call.name[:QUOTED], pieces=pieces))
     return replace(reply, ended=done)
 
 
@@ -332,6 +338,8 @@ def _delta(data: Mapping[str, object], key: str) -> Delta:
             raise ReplyError(Reason(ReplyReason.NO_CHOICE))
         return Delta(usage=usage)
     message = object_of(choice.get(key) or {}, f"the {key}")
+    if (role := text_field(message, "role")) not in ("", "assistant"):
+        raise ReplyError(Reason(ReplyReason.OTHER_ROLE, role=role[:QUOTED]))
     return Delta(
         content=text_field(message, "content"),
         # vLLM and mlx-lm send `reasoning`, others `reasoning_content`, some both alike

@@ -83,6 +83,24 @@ def stream_options_dropped(chat: Conversation, _data: Data) -> None:
     chat.request.pop("stream_options", None)
 
 
+def keys_sorted(chat: Conversation, _data: Data) -> None:
+    """Schemas are read and written again, with their keys in order."""
+    for tool in chat.request.get("tools") or ():
+        schema = tool["function"].get("parameters")
+        tool["function"]["parameters"] = json.loads(json.dumps(schema, sort_keys=True))
+
+
+def strict_dropped(chat: Conversation, _data: Data) -> None:
+    """The wish for arguments that a schema binds does not get through."""
+    for tool in chat.request.get("tools") or ():
+        tool["function"].pop("strict", None)
+
+
+def refusals_broken(status: int) -> int:
+    """A refusal of the server is an error of the gateway's own."""
+    return 500 if 400 <= status < 500 else status
+
+
 WAITING: list[Data] = []
 MEETING = threading.Condition()
 
@@ -124,7 +142,8 @@ def letters_halved(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 BEFORE = by_name(
     letters_dropped, tags_dropped, spaces_collapsed, system_joined, large_refused, answers_capped, warmed,
-    seed_dropped, format_dropped, logprobs_dropped, stream_options_dropped,
+    seed_dropped, format_dropped, logprobs_dropped, stream_options_dropped, keys_sorted, strict_dropped,
 )  # fmt: skip
 AFTER = by_name(answers_crossed)
 STREAMS = by_name(stream_kept, letters_halved)
+STATUSES = by_name(refusals_broken)

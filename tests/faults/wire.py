@@ -24,7 +24,18 @@ BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE | upstream.BEF
 AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER | upstream.AFTER
 LINES = relaying.LINES
 STREAMS = interposing.STREAMS
+STATUSES = interposing.STATUSES
 CHATS = "/v1/chat/completions"
+
+
+def well_formed(request: Any) -> bool:
+    """Whether a chat has what operations read of it: what has not is passed on as it came."""
+    messages, tools = (request.get(key) or [] for key in ("messages", "tools"))
+    if not messages or not isinstance(messages, list) or not isinstance(tools, list):
+        return False
+    turns = all(isinstance(m, dict) and isinstance(m.get("role"), str) for m in messages)
+    texts = turns and not any(isinstance(m.get("content"), int) for m in messages)
+    return texts and all((tool.get("function") or {}).get("name") for tool in tools)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -38,10 +49,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.path != CHATS:
+        request = json.loads(body) if self.path == CHATS else {}
+        if not well_formed(request):
             self._pass_on(body, None)
             return
-        chat = Conversation(json.loads(body), self.state)
+        chat = Conversation(request, self.state)
         self.state.asked += 1
         self.state.flying.append(chat.request)
         try:
@@ -68,7 +80,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         kind = answer.headers.get("Content-Type") or "application/json"
         if chat is None or answer.status != 200:
-            self._answer(answer.status, kind, answer.read())
+            status = answer.status
+            for name in self.operations:
+                status = STATUSES[name](status) if name in STATUSES else status
+            self._answer(status, kind, answer.read())
         elif chat.whole:
             self._answer(200, kind, self._changed(chat, answer.read()))
         else:
@@ -115,7 +130,7 @@ class Server(ThreadingHTTPServer):
 
 def main() -> None:
     port, inner, wanted = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    unknown = set(wanted) - {*BEFORE, *AFTER, *LINES, *STREAMS}
+    unknown = set(wanted) - {*BEFORE, *AFTER, *LINES, *STREAMS, *STATUSES}
     assert not unknown, unknown
     Handler.inner, Handler.operations = inner, tuple(wanted)
     with subprocess.Popen([sys.executable, *sys.argv[4:]]) as engine:

@@ -26,6 +26,7 @@ from importer.validation.outcome import Outcome, Pass
 from importer.validation.probe import ProbeOptions
 from importer.validation.probes import PROBES
 from importer.validation.probes.chat import QUESTIONS, plain_chat
+from importer.validation.probes.requests import malformed_requests
 from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health, model_listed
 from importer.validation.remote import the_model
@@ -364,13 +365,14 @@ def test_probes_send_no_sampling_but_what_is_theirs_to_send() -> None:
         plain = validate(document, Running(url))
         ours = validate(DOCUMENT | {"importer": {"client_sampling": {"repeat_penalty": 1.1}}}, Running(url))
     for report in (plain, ours):
-        rows = [r for r in report.rows if r.probe != sampling_arrives.name]  # it compares with what is sent
+        own = (sampling_arrives.name, malformed_requests.name)  # they compare with what is sent
+        rows = [r for r in report.rows if r.probe not in own]
         requests = [e["request"] for r in rows for e in r.outcome.evidence if e["request"]]
         assert requests
         seen.extend(requests)
     allowed = {"model", "messages", "tools", "stream", "stream_options", "max_tokens", "tool_choice"}
     allowed |= {"logprobs", "top_logprobs"}  # shown, not changed
-    allowed |= {"chat_template_kwargs", "stop", "response_format"}
+    allowed |= {"chat_template_kwargs", "stop", "response_format", "parallel_tool_calls"}
     turns = {text_of(v, p) for form in FORMS for v in variants(form) for p in QUESTIONS}
     forms = [body for body in seen if body.get("prompt") in turns]  # of noise other forms are asked, greedily
     assert {body["temperature"] for body in forms} == {0.0}

@@ -27,6 +27,7 @@ from importer.validation.probes.prompt import (
     _chosen,
     _of_an_older_server,
     _rendered_alike,
+    _reordered,
     explanation,
     numbers_of,
     prompt_counts,
@@ -173,3 +174,21 @@ def test_each_alteration_changes_a_count_and_is_named_by_it(ctx: Context) -> Non
     assert {reason.kind for reason in explained} == set(Alteration)
     dropped = {reason.fields["keywords"] for reason in explained if "keywords" in reason.fields}
     assert len(dropped) > len(mutations.KEYWORDS) - 2  # two keywords may have as many tokens
+
+
+@pytest.mark.parametrize("sorts", [False, True])
+def test_sorted_keys_are_seen_where_no_count_shows_them(sorts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(ordered: bool) -> Reply:
+        tops = [{"token": token, "logprob": -0.5 - n} for n, token in enumerate("ab" if ordered else "cd")]
+        return Reply("a", logprobs=({"top_logprobs": tops},))
+
+    def completion(_self: Client, body: dict[str, object], _log: object) -> Reply:
+        text = str(body["prompt"])
+        return drawn(text.index('"amount"') < text.index('"kind"'))
+
+    monkeypatch.setattr(Client, "chat", lambda *_: drawn(sorts))
+    monkeypatch.setattr(Client, "completion", completion)
+    one = Sent(next(one for one in prompts.short({}) if one.part is Part.SCHEMAS), (1, 2))
+    with PromptRendering(local.resolve(str(MODEL), MODEL)) as render:
+        ctx = Context(Expectations(tool_parser="any"), "m", Client("http://127.0.0.1:1"), render=render)
+        assert _reordered(ctx, [one]) == ([one] if sorts else [])

@@ -190,6 +190,7 @@ NAMES = ("text only", "an image", "an image only", "two images")
         ((10, 74, 70), "pass"),  # one image is all that may be sent
         ((10, 10, 8, 10), "fail configuration"),  # dropped
         ((10, 74, 70, 74), "fail configuration"),  # the second is dropped
+        ((10, 74, 70, 100), "fail engine"),  # the second is made small
         ((RequestRefused(500, "boom"), 74, 70, 138), "fail engine"),
         ((RequestRefused(400, "no image"), 74, 70, 138), "fail engine"),
         ((10, RequestRefused(400, "no vision"), 70, 138), "fail configuration"),

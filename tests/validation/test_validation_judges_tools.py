@@ -10,19 +10,26 @@ import pytest
 
 from importer.reasons import Reason
 from importer.validation.context import tally
+from importer.validation.errors import AnswerFailure, ExchangeError, ReplyError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations, PromiseReason
 from importer.validation.outcome import Stage, differs, holding, not_done
-from importer.validation.probes.tools import (
-    ToolChoiceReason,
-    id_answered,
+from importer.validation.probes.requests import (
+    BOUND,
+    REQUIRED,
+    judge_bound,
     judge_forced,
-    judge_parallel_calls,
-    tool_call,
+    judge_one,
+    malformed_requests,
     tool_choice,
 )
-from importer.validation.prompts import DUE, REQUIRED, WEATHER
+from importer.validation.probes.tools import (
+    id_answered,
+    judge_parallel_calls,
+    tool_call,
+)
+from importer.validation.prompts import DUE, GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
-from tests.judging import asked, said, verdict
+from tests.judging import asked, remedy, said, verdict, words
 
 
 def calls(*made: tuple[str, Any], finish: str | None = "tool_calls", wrote: str = "") -> Reply:
@@ -116,5 +123,53 @@ def test_a_result_goes_back_under_the_engines_own_id() -> None:
 def test_a_parser_that_is_data_takes_no_tool_choice() -> None:
     """vLLM answers 400: the proof covers calls by the model's own choice alone."""
     assert tool_choice.needs(Expectations(tool_parser="hermes")) is None
-    rejected = tool_choice.needs(Expectations(tool_parser="hf"))
-    assert rejected == Reason(ToolChoiceReason.PARSER_REJECTS, parser="hf")
+    assert tool_choice.needs(Expectations(tool_parser="hf")) is not None
+
+
+FITTING: dict[str, Any] = {"mark": "k7q2", "unit": "zorn", "amount": 4713, "code": "xzx"}
+
+
+@pytest.mark.parametrize(
+    ("harm", "expected"),
+    [
+        ({}, "pass"),
+        ({"amount": 9}, "fail engine"),
+        ({"unit": "metre"}, "fail engine"),
+        ({"more": 1}, "fail engine"),
+        ({"unit": "\n zorn"}, "inconclusive model"),  # formats in tags allow white space
+        ({"amount": "4713"}, "inconclusive model"),  # and know no types
+    ],
+)
+def test_arguments_that_a_strict_schema_binds(harm: dict[str, Any], expected: str) -> None:
+    assert verdict(judge_bound(calls(("record", {**FITTING, **harm})), BOUND[0])) == expected
+    cut = replace(calls(("record", '{"mark": ')), finish_reason="length")
+    assert verdict(judge_bound(cut, BOUND[0])) == "inconclusive model"
+
+
+def test_one_call_where_one_is_allowed() -> None:
+    assert verdict(judge_one(calls(PARIS), WEATHER)) == "pass"
+    assert remedy(judge_one(calls(PARIS, ROME), WEATHER)).count("parallel_tool_calls") == 1
+
+
+@pytest.mark.parametrize(
+    ("came", "expected"),
+    [
+        (RequestRefused(400, "no"), "pass"),
+        (None, "pass"),  # answered as if well formed
+        (RequestRefused(500, "no"), "fail engine"),
+        (TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=45.0)), "fail engine"),
+        (ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says="no")), "fail engine"),  # with HTTP 200
+    ],
+)
+def test_a_malformed_request_is_refused(
+    came: ExchangeError | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(body: dict[str, Any]) -> Reply:
+        if came is not None and body.get("messages") != [*GREETING.messages]:
+            raise came
+        return said("Hello!")
+
+    outcome = malformed_requests.run(asked(answer, monkeypatch))
+    assert verdict(outcome) == expected
+    assert "no messages" in words(outcome) or expected == "pass"
+    assert ("as if well formed" in words(outcome)) == (expected == "pass")

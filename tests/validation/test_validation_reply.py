@@ -349,3 +349,11 @@ def test_a_plain_completion_is_text_or_a_typed_error(body: bytes) -> None:
     )
     with pytest.raises(ReplyError):
         from_completion(body)
+
+
+def test_a_name_in_pieces_and_another_role_are_none_of_the_format() -> None:
+    pieces = (chunk(tool_calls=[call_part(id="a1", name=part, arguments="")]) for part in ("get_", "weather"))
+    with pytest.raises(ReplyError, match="in 2 pieces"):
+        from_stream([stream(*pieces, FINISH)])
+    with pytest.raises(ReplyError, match="role of an answer"):
+        from_stream([stream(chunk(role="user", content="Hi"), FINISH)])

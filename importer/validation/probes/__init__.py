@@ -23,6 +23,7 @@ from importer.validation.probes.prompt import (
     tokenizer_whole,
 )
 from importer.validation.probes.reasoning import reasoning_apart, reasoning_off
+from importer.validation.probes.requests import malformed_requests, tool_choice
 from importer.validation.probes.sampling import request_options, sampling_arrives, structured_output
 from importer.validation.probes.server import (
     concurrency,
@@ -33,14 +34,14 @@ from importer.validation.probes.server import (
     settings_read_back,
 )
 from importer.validation.probes.tasks import task_output
-from importer.validation.probes.tools import no_tool_needed, tool_call, tool_choice, tool_result_turn
+from importer.validation.probes.tools import no_tool_needed, tool_call, tool_result_turn
 
 PROBES: tuple[Probe, ...] = (
     health, first_answer, model_listed, settings_read_back, files_as_imported, task_output, plain_chat,
     simple_answers, prompt_rendered, prompt_counts, template_coverage, stream_equals_whole,
     no_special_tokens, reasoning_apart, reasoning_off, answer_ends, usage_counts, structured_output,
     sampling_arrives, message_forms, tokenizer_whole, tool_call, tool_choice, tool_result_turn,
-    no_tool_needed, other_paths, request_options, concurrency, prefix_cache,
+    no_tool_needed, other_paths, request_options, concurrency, prefix_cache, malformed_requests,
 )  # fmt: skip
 BY_NAME = Registry[Probe](
     "probes", {one.name: one for one in PROBES}, Probe, lambda one: one.needs(Expectations())

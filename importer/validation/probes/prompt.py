@@ -20,6 +20,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
 from importer.frozen import frozen
+from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
@@ -34,7 +35,7 @@ from importer.validation.expectations import (
     no_tools,
 )
 from importer.validation.failures import text_now
-from importer.validation.mutations import CHANGES
+from importer.validation.mutations import CHANGES, sorted_schemas
 from importer.validation.outcome import (
     Fail,
     NotApplicable,
@@ -224,6 +225,8 @@ SHOWN = 5  # parts that a remedy names
 OF_TOOL_PARTS = (Part.TOOLS, Part.SCHEMAS, Part.ROUND, Part.RESULTS)
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
+NOISE = 0.5  # by which log-probabilities of one prompt differ in batches
+LIKELIEST: Mapping[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 3, "temperature": 0}
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
 
 
@@ -284,7 +287,7 @@ def prompt_counts(ctx: Context) -> Outcome:
     differing = failures.of_repetition(ctx, fullest.nonce.prompt, fullest.counted)
     if differing is not None:
         return differing
-    wrong = [one for one in sent if one.differs]
+    wrong = [one for one in sent if one.differs] or _reordered(ctx, sent)
     if not wrong:
         return holding(f"{len(sent)} conversations have the tokens of the template's text", len(sent))
     return _explained(ctx, wrong)
@@ -343,6 +346,34 @@ def _send(ctx: Context, one: Sent) -> Sent:
     except RequestRefused as refused:
         return replace(one, refused=refused)
     return replace(one, counted=reply.usage.prompt, numbers=numbers_of(reply))
+
+
+def _reordered(ctx: Context, sent: Sequence[Sent]) -> list[Sent]:
+    """Return the conversation whose schema arrives with sorted keys, of which equal counts show nothing.
+
+    The likeliest first tokens are those behind the text with sorted keys, not those behind the template's.
+    """
+    one = next((one for one in sent if one.nonce.part is Part.SCHEMAS and one.numbers is None), None)
+    if one is None or ctx.promise.lacks("completions", "logprobs", "tools-as-sent"):
+        return []
+    own, ordered = (ctx.rendered(prompt) for prompt in (one.nonce.prompt, sorted_schemas(one.nonce.prompt)))
+    if own is None or ordered is None or own == ordered:
+        return []
+    try:
+        came = ctx.ask(one.nonce.prompt, **LIKELIEST)
+        apart = [_apart(came, ctx.behind(text, None, **LIKELIEST)) for text in (own, ordered)]
+    except ExchangeError:
+        return []
+    return [one] if apart[0] > max(NOISE, 4 * apart[1]) else []
+
+
+def _apart(one: Reply, other: Reply) -> float:
+    """Return how far the likeliest first tokens of two answers are apart."""
+    first, second = (
+        {top["token"]: top["logprob"] for top in listed(entry.get("top_logprobs")) if isinstance(top, dict)}
+        for entry in (*one.logprobs[:1], *other.logprobs[:1])
+    )
+    return float(sum(abs(first.get(token, 0.0) - second.get(token, 0.0)) for token in {*first, *second}))
 
 
 def _of_an_older_server(one: Sent) -> bool:
@@ -426,7 +457,9 @@ def _fits(ctx: Context, tokens: int, counted: int | None) -> bool:
 def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
     """Return the texts of a conversation after each change in ``CHANGES``, with the change's place."""
     changed = ((place, change(prompt)) for place, (_, change) in enumerate(CHANGES))
-    texts = ((n, o if isinstance(o, str) else text_now(ctx, o)) for n, o in changed if o != prompt)
+    texts = (
+        (n, o if isinstance(o, str) else text_now(ctx, o)) for n, o in changed if repr(o) != repr(prompt)
+    )
     return [(place, text) for place, text in texts if text]
 
 
@@ -442,6 +475,8 @@ def _failure(wrong: Sequence[Sent], alteration: Reason | None, follows: Fail | N
 
 def _missed(one: Sent) -> Fail:
     counted = one.counted if one.counted is not None else len(one.numbers or ())
+    if counted == len(one.tokens):
+        return differs(f"the prompt of {one.nonce.part}", "other tokens", "those of the template's text")
     what = f"prompt_tokens of {one.nonce.part} in {one.size} bytes"
     return differs(what, counted, f"{len(one.tokens)} as the template renders it")
 

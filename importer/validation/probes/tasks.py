@@ -215,6 +215,7 @@ SIDE = 64  # pixels
 RED, BLUE = (220, 20, 20), (20, 20, 220)
 QUESTION = "What colour is the image?"
 BRIEF = 16  # tokens of an answer
+BESIDE = 8  # tokens that a template writes beside an image
 REMEDY = template(Need.RENDER_IMAGES)
 Counted = int | None
 
@@ -283,6 +284,12 @@ def judge_images(results: Mapping[str, Counted | RequestRefused], *, rendered: b
         if more in known and known[more] <= known[less]:
             what, least = f"prompt_tokens with {more}", f"more than {known[less]}, those with {less}"
             return differs(what, known[more], least, Stage.TEMPLATE, REMEDY, trials=len(known))
+    one = known["an image"] - known["text only"] if "two images" in known else 0
+    if one and known["two images"] - known["an image"] not in range(one - BESIDE, one + BESIDE + 1):
+        both = known["two images"] - known["text only"]
+        return differs(
+            "prompt_tokens of two images of one size", both, 2 * one, Stage.PROMPT, trials=len(known)
+        )
     shown = ", ".join(f"{name} {count}" for name, count in known.items())
     return holding(f"tokens of the prompt: {shown}", len(known))
 

@@ -9,9 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from importer.decisions.frontends import HF
 from importer.hub.snapshot import mapping
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.calls import both_ways, first_call, judge_call, judge_unread, plain
 from importer.validation.context import Context, tally, together
 from importer.validation.diagnosis import (
@@ -26,7 +25,7 @@ from importer.validation.diagnosis import (
     unseen,
 )
 from importer.validation.errors import ExchangeError
-from importer.validation.expectations import Expectations, no_tools
+from importer.validation.expectations import no_tools
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
@@ -46,12 +45,9 @@ from importer.validation.prompts import (
     ALARMS,
     BOTH_ANSWERED,
     DUE,
-    FORBIDDEN,
     GREETING_WITH_TOOL,
-    NAMED,
     NOT_DUE,
     NOT_OFFERED,
-    REQUIRED,
     ROUNDS,
     TRIP,
     TRIP_TOOL,
@@ -66,7 +62,7 @@ from importer.validation.prompts import (
 )
 from importer.validation.remedy import OTHER_TOOL_PARSER, Need, Remedy, template
 from importer.validation.reply import Reply, ToolCall
-from importer.validation.tool_markup import control_token, outside, unended
+from importer.validation.tool_markup import control_token, outside
 
 
 @probe(
@@ -177,60 +173,6 @@ def judge_pointed(pointed: Sequence[str], written: str) -> Fail | None:
     if number is None or not written.strip():
         return None
     return differs("a whole number", number, "as the model writes it", trials=2)
-
-
-class ToolChoiceReason(ReasonKind):
-    """Why ``tool-choice`` does not apply."""
-
-    PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
-
-
-def needs_tool_choice(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no tools, or an engine or a parser without the field."""
-    rejected = Reason(ToolChoiceReason.PARSER_REJECTS, parser=HF) if promise.tool_parser == HF else None
-    return no_tools(promise) or promise.lacks("tool-choice") or rejected
-
-
-@probe(
-    "tool-choice",
-    "A named tool was ignored by one version of an engine and heard by another, with HTTP 200 by both.",
-    needs=needs_tool_choice,
-    ability="required",
-)
-def tool_choice(ctx: Context) -> Outcome:
-    """Judge three values; return the first that is ignored."""
-    required = unended(judge_forced(ctx.first(REQUIRED), REQUIRED, None), REQUIRED, ctx)
-    named = unended(judge_forced(ctx.first(NAMED), NAMED, "get_time"), NAMED, ctx)
-    forbidden = judge_forbidden(ctx.first(FORBIDDEN))
-    outcomes = (required, named, forbidden)
-    for kind in (Fail, Inconclusive):
-        for outcome in outcomes:
-            if isinstance(outcome, kind):
-                return outcome
-    return Pass(required.reason, trials=3, notes=(named.reason, forbidden.reason))
-
-
-def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
-    """Judge an answer that must be a call, of the tool ``name`` if there is one."""
-    demand = "a call was required" if name is None else f"{name} was named"
-    if not reply.tool_calls:
-        if reply.finish_reason == "length":
-            return not_done(f"{demand}, and the answer came to the limit of tokens")
-        return differs(f"calls where {demand}", 0, "one or more")
-    called = reply.tool_calls[0].name
-    if name is not None and called != name:
-        return differs("the tool that was called", called, name)
-    # Engines end a forced call with either finish_reason, and its arguments are the model's own.
-    outcome = judge_call(replace(reply, finish_reason="tool_calls"), prompt)
-    return outcome if isinstance(outcome, Fail) else holding(f"{demand}: {called}")
-
-
-def judge_forbidden(reply: Reply) -> Outcome:
-    """Judge an answer that must not call."""
-    if reply.tool_calls:
-        remedy = Reason(Remedy.HEED_OPTIONS, option="tool_choice")
-        return differs("calls where tools were forbidden", len(reply.tool_calls), 0, remedy=remedy)
-    return holding("tools were forbidden: no call")
 
 
 def _not_offered(ctx: Context) -> Outcome:

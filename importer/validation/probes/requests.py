@@ -1,0 +1,280 @@
+"""The table of requests whose answers a contract fixes: a call as it is demanded, or a refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from importer.decisions.frontends import HF
+from importer.frozen import frozen
+from importer.reasons import Reason, ReasonKind
+from importer.validation.calls import judge_call
+from importer.validation.context import Context, ask_both_ways, tally
+from importer.validation.errors import AnswerFailure, ExchangeError, ReplyError, RequestRefused, TimedOut
+from importer.validation.expectations import Expectations, no_chat, no_tools
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    Outcome,
+    Stage,
+    differs,
+    holding,
+    not_done,
+    note,
+)
+from importer.validation.probe import Rests, probe
+from importer.validation.probes.sampling import ENDLESS, heed
+from importer.validation.probes.server import WITHIN
+from importer.validation.prompts import (
+    GREETING,
+    GREETING_WITH_TOOL,
+    TWO_CITIES,
+    WEATHER,
+    WEATHER_ANSWERED,
+    WEATHER_TWO_TOOLS,
+    Prompt,
+    function,
+    user,
+)
+from importer.validation.reply import Reply
+from importer.validation.tool_markup import unended
+
+Judge = Callable[[Reply, Prompt], Outcome]
+REQUIRED = replace(GREETING_WITH_TOOL, name="required", extra={"tool_choice": "required"})
+
+
+def _named(name: str) -> dict[str, object]:
+    return {"tool_choice": {"type": "function", "function": {"name": name}}}
+
+
+NAMED = replace(WEATHER_TWO_TOOLS, name="named", extra=_named("get_time"))
+MARK = {"const": "k7q2"}  # no model writes it by itself
+
+
+def _object(**properties: object) -> dict[str, object]:
+    return {
+        "type": "object", "properties": properties, "required": [*properties], "additionalProperties": False,
+    }  # fmt: skip
+
+
+def _bound(name: str, schema: Mapping[str, object]) -> Prompt:
+    """Return a request for a call whose arguments a strict schema binds: each of its values ends soon."""
+    tool: Any = function("record", "Record values.", {})
+    tool = {**tool, "function": {**tool["function"], "parameters": schema, "strict": True}}
+    return Prompt(name, (user("Record the values."),), (tool,), extra=_named("record"))
+
+
+BOUND = (
+    _bound("values", _object(
+        mark=MARK, unit={"type": "string", "enum": ["zorn", "quelb"]},
+        amount={"type": "integer", "minimum": 4711, "maximum": 4715},
+        code={"type": "string", "pattern": "^[xz]{3}$"},
+    )),
+    _bound("shapes", _object(
+        flags={"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2},
+        inner=_object(mark=MARK), either={"anyOf": [{"type": "null"}, {"const": 77}]},
+    )),
+    _bound("references", {
+        **_object(point={"$ref": "#/$defs/point"}),
+        "$defs": {"point": _object(x={"type": "integer", "minimum": 41, "maximum": 43})},
+    }),
+)  # fmt: skip
+
+
+def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
+    """Judge an answer that must be a call, of the tool ``name`` if there is one."""
+    demand = "a call was required" if name is None else f"{name} was named"
+    if not reply.tool_calls:
+        if reply.finish_reason == "length":
+            return not_done(f"{demand}, and the answer came to the limit of tokens")
+        return differs(f"calls where {demand}", 0, "one or more")
+    called = reply.tool_calls[0].name
+    if name is not None and called != name:
+        return differs("the tool that was called", called, name)
+    # Engines end a forced call with either finish_reason, and its arguments are the model's own.
+    outcome = judge_call(replace(reply, finish_reason="tool_calls"), prompt)
+    return outcome if isinstance(outcome, Fail) else holding(f"{demand}: {called}")
+
+
+def judge_forbidden(reply: Reply, _prompt: Prompt) -> Outcome:
+    """Judge an answer that must not call."""
+    if reply.tool_calls:
+        what, calls = "calls where tools were forbidden", len(reply.tool_calls)
+        return differs(what, calls, 0, remedy=heed("tool_choice"))
+    return holding("tools were forbidden: no call")
+
+
+def judge_one(reply: Reply, _prompt: Prompt) -> Outcome:
+    """Judge an answer that may call once."""
+    if (calls := len(reply.tool_calls)) < 2:
+        return holding("one call was allowed, and no second one came")
+    return differs("calls where one was allowed", calls, 1, Stage.SAMPLED, heed("parallel_tool_calls"))
+
+
+def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
+    """Judge a call whose arguments a strict schema binds.
+
+    A grammar may allow white space without end. Formats in tags know no types: ``tool-call`` judges these.
+    """
+    endless = len(reply.content) - len(reply.content.rstrip()) >= ENDLESS
+    if reply.finish_reason == "length" or (endless and not reply.tool_calls):
+        return not_done("the answer came to the limit of tokens")
+    outcome = judge_forced(reply, prompt, "record")
+    if isinstance(outcome, Fail) and outcome.stage is not Stage.PARSED:
+        return outcome
+    schema = Draft202012Validator(prompt.tools[0]["function"]["parameters"])
+    arguments = json.loads(reply.tool_calls[0].arguments)
+    problem = next(schema.iter_errors(arguments), None)
+    if problem is None:
+        return holding("the arguments fit a strict schema")
+    if schema.is_valid(_typed(arguments)):
+        return not_done(f"values of arguments come as text: {problem.message}")
+    return differs(
+        "arguments of a strict schema", problem.message, "what fits", Stage.SAMPLED, heed("strict")
+    )
+
+
+def _typed(value: object) -> object:
+    """Return a value with its texts as the JSON that they are, without white space at their edges."""
+    if isinstance(value, dict):
+        return {key: _typed(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [*map(_typed, value)]
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value.strip()
+
+
+CALLS: tuple[tuple[Prompt, Judge], ...] = (
+    (REQUIRED, partial(judge_forced, name=None)),
+    (NAMED, partial(judge_forced, name="get_time")),
+    (replace(WEATHER, name="forbidden", extra={"tool_choice": "none"}), judge_forbidden),
+    (replace(TWO_CITIES, name="one at a time", extra={"parallel_tool_calls": False}), judge_one),
+    *((prompt, judge_bound) for prompt in BOUND),
+)
+
+
+class ToolChoiceReason(ReasonKind):
+    """Why ``tool-choice`` does not apply."""
+
+    PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
+
+
+def needs_tool_choice(promise: Expectations) -> Reason | None:
+    """Return why the probe does not apply: no tools, or an engine or a parser without the field."""
+    rejected = Reason(ToolChoiceReason.PARSER_REJECTS, parser=HF) if promise.tool_parser == HF else None
+    return no_tools(promise) or promise.lacks("tool-choice") or rejected
+
+
+@probe(
+    "tool-choice",
+    "A named tool was ignored, a strict schema bound nothing, two calls came for one: all with HTTP 200.",
+    needs=needs_tool_choice,
+    ability="required",
+)
+def tool_choice(ctx: Context) -> Outcome:
+    """Judge each call of the table, whole and streamed; an unknown server need not bind arguments."""
+
+    def judged(prompt: Prompt, judge: Judge) -> Outcome:
+        try:
+            both = ask_both_ways(ctx, prompt, lambda reply: judge(reply, prompt))
+        except RequestRefused as refused:
+            if prompt not in BOUND:
+                raise
+            return ctx.refused(refused, prompt)  # some grammars lack a keyword
+        outcome = unended(both, prompt, ctx)
+        own = ctx.promise.offers is None and outcome.remedy == heed("strict")
+        return Inconclusive(outcome.reason, Stage.DRAWN, trials=outcome.trials) if own else outcome
+
+    return tally({prompt.name: judged(prompt, judge) for prompt, judge in CALLS})
+
+
+@frozen
+class Malformed:
+    """A request that no server has to answer: a greeting with other fields.
+
+    ``needs``  a feature without which servers do not read the field; some of them end over it.
+    """
+
+    name: str
+    fields: Mapping[str, object]
+    needs: str = ""
+
+
+def _message(**fields: object) -> dict[str, object]:
+    return {"messages": [fields]}
+
+
+_BROKEN_CALL: Any = {**WEATHER_ANSWERED.messages[1]}
+_BROKEN_CALL["tool_calls"] = [
+    {**_BROKEN_CALL["tool_calls"][0], "function": {"name": "get_weather", "arguments": '{"location": '}}
+]
+MALFORMED = (
+    Malformed("no messages", {"messages": None}),
+    Malformed("messages as a text", {"messages": "Say hello."}),
+    Malformed("a message without a role", _message(content="Say hello.")),
+    Malformed("an unknown role", _message(role="narrator", content="Say hello.")),
+    Malformed("a number as content", _message(role="user", content=7)),
+    Malformed("an unknown kind of content", _message(role="user", content=[{"type": "hologram"}])),
+    Malformed("max_tokens below zero", {"max_tokens": -1}),
+    Malformed("max_tokens as a word", {"max_tokens": "many"}),
+    Malformed("temperature as a word", {"temperature": "hot"}),
+    Malformed("tools as an object", {"tools": {}}),
+    Malformed("a tool without a name", {"tools": [{"type": "function", "function": {"parameters": {}}}]}),
+    Malformed("a call whose arguments are not JSON", {
+        "messages": [WEATHER.messages[0], _BROKEN_CALL, WEATHER_ANSWERED.messages[2]], "tools": WEATHER.tools,
+    }),
+    Malformed("an unknown tool by name", {"tools": WEATHER.tools, **_named("get_tide")}, "tool-choice"),
+    Malformed("an unknown response_format", {"response_format": {"type": "poem"}}, "structured"),
+    Malformed("a number as a stop string", {"stop": 5}, "stop"),
+)  # fmt: skip
+
+
+@probe(
+    "malformed-requests",
+    "A request without sense ended a server, hung, or was the server's own error: clients sent it again.",
+    needs=no_chat,
+    alone=True,  # a server that ends over one leaves the verdicts of all others
+    rests_on=Rests.REQUESTS,
+)
+def malformed_requests(ctx: Context) -> Outcome:
+    """Send each malformed request, then a greeting; an answer to nonsense is a note."""
+    asked = [one for one in MALFORMED if not one.needs or ctx.promise.unsure(one.needs) is None]
+    errors = [_error(ctx, one) for one in asked]
+    ctx.ask(GREETING, max_tokens=1)
+    for one, error in zip(asked, errors, strict=True):
+        if error is not None and breaks(error) and (again := _error(ctx, one)) is not None and breaks(again):
+            return differs(f"a malformed request, {one.name}", error.reason, "a refusal", trials=len(asked))
+    taken = ", ".join(one.name for one, error in zip(asked, errors, strict=True) if error is None)
+    notes = (note(f"answered as if well formed: {taken}"),) if taken else ()
+    return replace(holding("malformed requests are refused, or answered", len(asked)), notes=notes)
+
+
+def _error(ctx: Context, one: Malformed) -> ExchangeError | None:
+    """Return the refusal of a malformed request, or what came in its place; ``None`` for an answer."""
+    hasty = replace(ctx.client, begins_within=WITHIN)
+    body = {"model": ctx.model, "messages": list(GREETING.messages), "max_tokens": 1, **one.fields}
+    try:
+        hasty.chat({key: value for key, value in body.items() if value is not None}, ctx.log)
+    except RequestRefused as refused:
+        if refused.limited:
+            raise
+        return refused
+    except TimedOut as error:
+        return error
+    except ReplyError as error:
+        return error if error.outcome().gives(AnswerFailure.REPORTS_ERROR) else None
+    return None
+
+
+def breaks(error: ExchangeError) -> bool:
+    """Return whether a server does not refuse: it hangs, breaks, or calls a failure a success."""
+    return not isinstance(error, RequestRefused) or error.broke
