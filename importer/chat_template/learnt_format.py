@@ -77,12 +77,8 @@ def _each(text: str) -> list[str]:
     """Return every marker in the text, a tag that holds a word of the call up to that word."""
     words = (ONE.name, *ONE.arguments, *map(str, ONE.arguments.values()))
     found = [m[0] for m in SHAPE.finditer(text)] + [m[0] for m in TAG.finditer(text) if " " in m[0]]
-    return [_before(marker, words) for marker in found]
-
-
-def _before(marker: str, words: Iterable[str]) -> str:
-    places = [at for word in words if (at := marker.find(word)) > 0]
-    return marker[: min(places)].rstrip("\"' ") if places else marker
+    cuts = [[at for word in words if (at := marker.find(word)) > 0] for marker in found]
+    return [m[: min(at)].rstrip("\"' ") if at else m for m, at in zip(found, cuts, strict=True)]
 
 
 def _place(text: str) -> NamePlace:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from importer.chat_template import tool_calls
@@ -32,21 +33,13 @@ def with_offers(
     if request_coverage is None or request_coverage.tools == "shown" or not analysis.samples:
         return analysis
     others = {name: text for name, text in named.items() if text != template.text}
-    found = [*_repository(others, vocabulary, renderer), *_ours(template, vocabulary, renderer)]
-    return replace(analysis, request_coverage=replace(request_coverage, offers=tuple(found)))
-
-
-def _repository(named: Mapping[str, str], vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:
-    for name, text in named.items():
+    found = []
+    for name, text in others.items():
         probe = TemplateProbe(Template(text, name, name), vocabulary, renderer)
         tool_calls.find_form(probe)
         if check(probe, Thinking()).tools == "shown":
-            yield REPOSITORY + name
-
-
-def _ours(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Iterator[str]:
-    try:
+            found.append(REPOSITORY + name)
+    with suppress(UsageError):
         wrap.offer_own_calls(template, vocabulary, renderer)
-    except UsageError:
-        return
-    yield OWN_CALLS
+        found.append(OWN_CALLS)
+    return replace(analysis, request_coverage=replace(request_coverage, offers=tuple(found)))

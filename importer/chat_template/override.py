@@ -24,7 +24,6 @@ class OverrideReason(ReasonKind):
     """Reasons why a template cannot replace the model's own."""
 
     CHARACTERS = "characters", "it holds characters that no file of text has"
-    EMPTY = "empty", "the file is empty"
     NOTHING_TO_DRESS = (
         "nothing-to-dress",
         "the model has no chat template of its own whose turns could be kept; give a file",
@@ -35,8 +34,8 @@ class OverrideReason(ReasonKind):
     )
     NO_FILE = "no-file", "file not found; known names: {known}"
     NO_NAME = "no-name", "the repository has no template of that name; it has {known}"
-    TOO_LONG = "too-long", "the file holds more than {limit:,} characters"
     UNREADABLE = "unreadable", "the file cannot be read ({problem})"
+    SIZE = "size", "a template has 1 to {limit:,} characters"
 
 
 @frozen
@@ -96,10 +95,8 @@ def read(word: str | None) -> TemplateOverride | None:
     if is_name(word):
         return by_name(word)
     text = _file(word)
-    if not text.strip():
-        raise _refused(word, Reason(OverrideReason.EMPTY))
-    if len(text) > MAX_CHARACTERS:
-        raise _refused(word, Reason(OverrideReason.TOO_LONG, limit=MAX_CHARACTERS))
+    if not text.strip() or len(text) > MAX_CHARACTERS:
+        raise _refused(word, Reason(OverrideReason.SIZE, limit=MAX_CHARACTERS))
     return TemplateOverride(FILE, str(Path(word).absolute()), text)
 
 
@@ -126,7 +123,10 @@ def template_of(
     if override.name == FILE:
         text = override.text
     elif override.vendors:
-        text = _of_repository(override.name, named or {})
+        known = {f"{REPOSITORY}{name}": text for name, text in (named or {}).items()}
+        if override.name not in known:
+            raise _refused(override.name, Reason(OverrideReason.NO_NAME, known=tuple(known)))
+        text = known[override.name]
     elif own is None:
         raise _refused(override.name, Reason(OverrideReason.NOTHING_TO_DRESS))
     elif override.name == AS_WRITTEN:
@@ -149,21 +149,12 @@ def respelled(text: str, spelling: Spelling) -> str:
     return text
 
 
-def _of_repository(word: str, named: Mapping[str, str]) -> str:
-    text = named.get(word.removeprefix(REPOSITORY))
-    if text is None:
-        known = tuple(f"{REPOSITORY}{name}" for name in named)
-        raise _refused(word, Reason(OverrideReason.NO_NAME, known=known))
-    return text
-
-
 def _file(word: str) -> str:
     path = Path(word)
     try:
         if not path.is_file():
-            raise _refused(
-                word, Reason(OverrideReason.NO_FILE, known=(*CONVENTIONS, OWN_CALLS, AS_WRITTEN, NONE))
-            )
+            known = (*CONVENTIONS, OWN_CALLS, AS_WRITTEN, NONE)
+            raise _refused(word, Reason(OverrideReason.NO_FILE, known=known))
         with path.open(encoding="utf-8") as file:
             return file.read(MAX_CHARACTERS + 1)
     except UnicodeDecodeError:

@@ -172,12 +172,8 @@ def settle_derived(
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool)
     settled = {TOOL: tool, REASONING: reasoning}
-    return {key: _noted_parser(key, decision, served) for key, decision in settled.items()}
-
-
-def _noted_parser(key: str, decision: Decision, served: Sequence[str]) -> Decision:
-    """Return the decision; on a derived template with its reason, and for tools with its limits."""
-    if decision.value != HF or key not in served:
-        return decision
-    limits = (Reason(DerivedReason.LIMITS),) if key == TOOL else ()
-    return replace(decision, why=(*decision.why, Reason(DerivedReason.DERIVED), *limits))
+    for key in (key for key in served if settled[key].value == HF):
+        limits = (Reason(DerivedReason.LIMITS),) if key == TOOL else ()
+        why = (*settled[key].why, Reason(DerivedReason.DERIVED), *limits)
+        settled[key] = replace(settled[key], why=why)
+    return settled

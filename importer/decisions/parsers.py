@@ -455,7 +455,13 @@ def _proved(
     reads, complete = proof.reads, proof.complete
     beaten = {**proof.refuted, **proof.incomplete}
     declared = [e for e in usable if e.rule not in SHOWN_BY_TEMPLATE]
-    lost = lacking + _beaten(declared, proof)
+    kinds = ((ParserReason.REFUTED, proof.refuted), (ParserReason.BEATEN, proof.incomplete))
+    lost = lacking + tuple(
+        RejectedCandidate(e.value, e.source, Reason(kind, problem=problems[e.value]))
+        for kind, problems in kinds
+        for e in declared
+        if e.value in problems
+    )
     unsettled = next((e for e in declared if e.value in proof.unsettled), None)
     if not reads and unsettled is None and not proof.unjudged:
         none = Reason(ParserReason.NONE_READS, engine=target.backend)
@@ -564,17 +570,6 @@ def speaks_for(key: str, claimed: str, name: str, target: Target) -> bool:
     from importer.signals.name_likeness import likeness  # few imports need it
 
     return target.same_class(key, name, claimed) or likeness(name, claimed) is not None
-
-
-def _beaten(declared: Sequence[Evidence], proof: Proved) -> tuple[RejectedCandidate, ...]:
-    """Return the declared parsers that the proof refutes, or that read less than another one."""
-    refuted, incomplete = proof.refuted, proof.incomplete
-    return tuple(
-        RejectedCandidate(e.value, e.source, Reason(kind, problem=problems[e.value]))
-        for kind, problems in ((ParserReason.REFUTED, refuted), (ParserReason.BEATEN, incomplete))
-        for e in declared
-        if e.value in problems
-    )
 
 
 def _notes(name: str, proof: Proved, target: Target, declared: Sequence[Evidence]) -> tuple[Reason, ...]:

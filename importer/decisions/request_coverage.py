@@ -151,7 +151,9 @@ def _tool_parser(
         note = warning(Reason(CoverageEffect.HIDDEN, parser=decision.value, tools=request_coverage["tools"]))
     if decision.status == "user":
         return replace(decision, why=(*decision.why, note, *offers))
-    claim = _claim(str(decision.value), facts, target)
+    names = [e for e in facts if e.key == TOOLS and e.rule.names_parsers and e.value is not None]
+    claims = ranked(e for e in names if e.rule not in SHOWN_BY_TEMPLATE)
+    claim = next((e for e in claims if speaks_for(TOOLS, str(e.value), str(decision.value), target)), None)
     if claim is not None:
         rest = tuple(reason for reason in decision.why if reason != claim.reason)
         return replace(decision, status=status_of(claim.rule), why=(claim.reason, *rest, note, *offers))
@@ -162,16 +164,6 @@ def _tool_parser(
     off = Reason(CoverageEffect.OFF, parser=decision.value)
     lost = RejectedCandidate(decision.value, Source.PROOF, off)
     return Undecided((off, *offers), (*decision.overruled, lost))
-
-
-def _claim(parser: str, facts: Sequence[Evidence], target: Target) -> Evidence | None:
-    """Return the first evidence for the parser that is not of the rendering itself."""
-    claims = ranked(
-        e
-        for e in facts
-        if e.key == TOOLS and e.rule.names_parsers and e.value is not None and e.rule not in SHOWN_BY_TEMPLATE
-    )
-    return next((e for e in claims if speaks_for(TOOLS, str(e.value), parser, target)), None)
 
 
 def _offers(request_coverage: Mapping[str, Any], target: Target) -> tuple[Reason, ...]:

@@ -494,7 +494,9 @@ def _scoped(advice: Sequence[Advice], around: Sequence[str]) -> Iterator[Advice]
 
 def _fact(key: str, mode: Mode | None, group: Sequence[Advice]) -> Evidence:
     """Return one value for one key and mode; values that differ become evidence without a value."""
-    chosen = _widest_scope(group)
+    scopes = {a.scope for a in group}  # for general use, else without a purpose, else all
+    widest = next((scope for scope in ("general", "plain") if scope in scopes), None)
+    chosen = [a for a in group if widest in (None, a.scope)]
     values = list(dict.fromkeys(usable(key, a.value) for a in chosen))
     place = f"parameters.{key}" if mode is None else f"{MODES_KEY}.{mode}.{key}"
     quote = chosen[0].quote
@@ -503,12 +505,3 @@ def _fact(key: str, mode: Mode | None, group: Sequence[Advice]) -> Evidence:
         return Evidence(Rule.CARD, place, values[0], FILE, Reason(CardReason.VALUE, **said), quote)
     reason = Reason(CardReason.UNCLEAR, **said)
     return Evidence(Rule.CARD_UNCLEAR, f"parameters.{key}", values, FILE, reason, quote)
-
-
-def _widest_scope(group: Sequence[Advice]) -> Sequence[Advice]:
-    """Return the advice for general use, else the advice without a purpose, else all."""
-    for scope in ("general", "plain"):
-        in_scope = [a for a in group if a.scope == scope]
-        if in_scope:
-            return in_scope
-    return group

@@ -24,6 +24,7 @@ from importer.signals import (
     sampling,
     speculation,
     template_markers,
+    thinking_signs,
 )
 from importer.signals.engine_capabilities import UNKNOWN, Abilities, Machine
 from importer.signals.evidence import TASKS, Evidence, Rule
@@ -68,7 +69,7 @@ def collect(
         *quantisation.evidence(snapshot),
         *loading.backend_evidence(snapshot, platform, machine, able),
         *template_markers.evidence(analysis, template, "" if ignore_name else own_name(snapshot)),
-        *family.thinking_evidence(snapshot, analysis, ignore_name),
+        *thinking_signs.evidence(snapshot, analysis, ignore_name),
         *template_markers.coverage_evidence(analysis, template),
     ]
 

@@ -1,27 +1,19 @@
 """Evidence from a model's name and model type: the family, its parsers and its sampling values.
 
 A name is weak evidence. The proof with the template has precedence over it.
-
-What speaks for thinking beside a template that shows none: names, declared tokens, the card.
-
-A template is often inherited. One without reasoning shows no model that never thinks.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from importer.chat_template.markers import THINK
-from importer.chat_template.study import TemplateAnalysis
-from importer.chat_template.vocabulary import read_vocabulary
-from importer.hub.snapshot import Snapshot, listed
+from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 from importer.signals.architecture import config_of, model_types
-from importer.signals.evidence import Evidence, Rule, Source
+from importer.signals.evidence import Evidence, Rule
 from importer.signals.name import normalise
-from importer.signals.reasons import ModelNameReason, ShownReason, ThinkingSign
+from importer.signals.reasons import ModelNameReason
 from importer.signals.sampling_values import MODES_KEY
 from importer.signals.tables import PARSERS, Match, SamplingRow, Table, parser_table, sampling_table
 
@@ -77,7 +69,14 @@ def from_name(name: str, rule: Rule = Rule.FAMILY_TABLE) -> list[Evidence]:
     if row_match is not None and (rule is Rule.FAMILY_TABLE or row_match.kind == "chat"):
         facts += _claims(row_match, name, rule)
     sampling = sampling_table().find(normalise(name))
-    return facts if sampling is None else facts + _sampling(sampling, name)
+    if sampling is not None:
+        facts += [_of_row(sampling, name, f"parameters.{key}", key, v) for key, v in sampling.values.items()]
+        facts += [
+            _of_row(sampling, name, f"{MODES_KEY}.{mode}.{key}", key, value, mode)
+            for mode, values in sampling.modes.items()
+            for key, value in values.items()
+        ]
+    return facts
 
 
 def _claims(row_match: Match, name: str, rule: Rule) -> list[Evidence]:
@@ -95,15 +94,6 @@ def _claims(row_match: Match, name: str, rule: Rule) -> list[Evidence]:
             ModelNameReason.PARSER, base=base, family=family, field=key, parser=parser, note=note, bare=bare
         )
         facts.append(Evidence(rule, key, parser, SOURCE, reason, row_match.quote))
-    return facts
-
-
-def _sampling(row: SamplingRow, name: str) -> list[Evidence]:
-    facts = [_of_row(row, name, f"parameters.{key}", key, value) for key, value in row.values.items()]
-    for mode, values in row.modes.items():
-        facts += [
-            _of_row(row, name, f"{MODES_KEY}.{mode}.{key}", key, value, mode) for key, value in values.items()
-        ]
     return facts
 
 
@@ -146,64 +136,3 @@ def _line(name: str, row_match: Match | None) -> dict[str, Any]:
         "reasoning_parser": parsers.get("reasoning_parser"),
         "sampling": {} if sampling is None else dict(sampling.values),
     }
-
-
-# Words of vendors for models that reason; r1, o1 and their like are those of the first ones.
-NAMED = re.compile(r"think|reason|(?<![a-z0-9])(?:r1|o1|qwq|cot)(?![a-z0-9])", re.IGNORECASE)
-DENIED = re.compile(r"(?:non?|without|disabled?)[ _-]{0,2}(?:think|reason)", re.IGNORECASE)
-TAGS = frozenset({"reasoning", "thinking", "chain-of-thought", "cot", "long-cot"})
-CARD = "README.md"
-CARD_LONGEST = 200_000  # characters
-SPOKEN = re.compile(
-    r"<think>|\bthinking mode|\breasoning (?:model|mode|traces?)|\bchains? of thought|\bdeep thinking"
-)
-
-
-def thinking_evidence(
-    snapshot: Snapshot, analysis: TemplateAnalysis | None, ignore_name: bool = False
-) -> list[Evidence]:
-    """Return one fact with every sign, the name of the model first; none for a template that was not read."""
-    if analysis is None or not analysis.samples:
-        return []
-    signs = [] if ignore_name else [*_named(snapshot), *_left_open(snapshot)]
-    tokens = tuple(t.content for t in read_vocabulary(snapshot).tokens if THINK.fullmatch(t.content))
-    signs += [Reason(ThinkingSign.TOKENS, tokens=tokens[:2])] if tokens else []
-    signs += [] if ignore_name else _card(snapshot)
-    thinking = analysis.thinking
-    if thinking.markers is not None:
-        signs.append(Reason(ThinkingSign.BLOCK, marker=thinking.markers[1]))
-    elif thinking.switch is not None:
-        signs.append(Reason(ThinkingSign.SWITCH, switch=thinking.switch))
-    if not signs:
-        return []
-    reason = Reason(ShownReason.MAY_THINK, signs=tuple(signs))
-    kinds = [str(sign.kind.value) for sign in signs]
-    return [Evidence(Rule.THINKING_SIGN, "reasoning_parser", kinds, Source.REPOSITORY, reason)]
-
-
-def _named(snapshot: Snapshot) -> Iterator[Reason]:
-    """Yield the model's own name, else the first of its base models that speaks for thinking."""
-    kinds = [(ThinkingSign.NAME, own_name(snapshot))]
-    kinds += [(ThinkingSign.BASE, base) for base in base_models(snapshot)]
-    for kind, name in kinds:
-        if NAMED.search(name.rpartition("/")[2]) and not DENIED.search(name):
-            yield Reason(kind, name=name)
-            return
-
-
-def _left_open(snapshot: Snapshot) -> Iterator[Reason]:
-    """Yield the family of a chat model whose row leaves reasoning open: it is not known to have none."""
-    found = match(parser_table(), own_name(snapshot))
-    if found is not None and found.kind == "chat" and PARSERS[1] not in found.row.parsers:
-        yield Reason(ThinkingSign.FAMILY, family=found.row.label)
-
-
-def _card(snapshot: Snapshot) -> list[Reason]:
-    tags = [t for t in listed(snapshot.info.get("tags")) if isinstance(t, str) and t.lower() in TAGS]
-    text = snapshot.texts.get(CARD, "")[:CARD_LONGEST]
-    words = SPOKEN.search(text)
-    if tags or (words is not None and not DENIED.search(text)):
-        return [
-            Reason(ThinkingSign.CARD, words=tags[0] if tags else " ".join(str(words and words[0]).split()))
-        ]
-    return []

@@ -108,7 +108,9 @@ def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidenc
     shape: dict[str, object] = {}
     modules = sentences.modules(snapshot)
     if kind == "embedding":
-        width = sentences.dense(snapshot) or _width(snapshot)
+        text = text_config(config_of(snapshot))
+        widths = (whole(text.get(key), 1, WIDEST) for key in ("hidden_size", "d_model", "dim"))
+        width = sentences.dense(snapshot) or next(filter(None, widths), None)
         if width is not None:
             shape["dimensions"] = width
         if modules:
@@ -123,8 +125,3 @@ def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidenc
         source = sentences.MODULES if modules else FILE
         reason = Reason(TaskReason.OUTPUTS, file=source)
         yield Evidence(Rule.CONFIG, OUTPUTS, shape, source, reason)
-
-
-def _width(snapshot: Snapshot) -> int | None:
-    text = text_config(config_of(snapshot))
-    return next((n for k in ("hidden_size", "d_model", "dim") if (n := whole(text.get(k), 1, WIDEST))), None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from importer.chat_template.markers import FORMS, TurnForm, variants
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
 from importer.validation.prompts import Prompt
 from importer.validation.tokens import neutral, tokens_of
+from importer.validation.turn_forms import FORMS, TurnForm, variants
 
 ANSWER = 64  # tokens
 TRIED = 12  # forms for one question

@@ -251,8 +251,8 @@ def test_names_and_files(tmp_path: Any) -> None:
     ("content", "words"),
     [
         (None, "file not found; known names: json, own-calls, as-written, none"),
-        (b"", "empty"),
-        (b" \n", "empty"),
+        (b"", "1 to 1,000,000"),
+        (b" \n", "1 to 1,000,000"),
         (b"\xff\xfe", "no file of text"),
         (b"x" * 1_000_001, "more than 1,000,000 characters"),
     ],

@@ -21,7 +21,14 @@ from importer.engines import registries
 from importer.errors import RepositoryError
 from importer.hub.snapshot import RepoFile, Snapshot
 from importer.sentences import render
-from importer.signals import architecture, declared_parsers, family, loading, sampling, template_markers
+from importer.signals import (
+    architecture,
+    declared_parsers,
+    loading,
+    sampling,
+    template_markers,
+    thinking_signs,
+)
 from importer.signals.collect import collect, for_engine
 from importer.signals.evidence import Evidence, Rule, is_warning
 from importer.signals.kind import find_kind
@@ -324,14 +331,14 @@ def test_signs_of_thinking_beside_a_silent_template(
     renderer: Renderer, name: str, info: Mapping[str, Any], files: Mapping[str, Any], said: list[str]
 ) -> None:
     found = replace(snapshot(info, **files), model_id=name)
-    facts = family.thinking_evidence(found, learn(renderer, SILENT))
+    facts = thinking_signs.evidence(found, learn(renderer, SILENT))
     assert [kind for fact in facts for kind in fact.value] == said
-    hidden = family.thinking_evidence(found, learn(renderer, SILENT), ignore_name=True)
+    hidden = thinking_signs.evidence(found, learn(renderer, SILENT), ignore_name=True)
     assert [kind for fact in hidden for kind in fact.value] == [kind for kind in said if kind == "tokens"]
 
 
 def test_a_block_that_the_template_cuts_out_is_a_sign(renderer: Renderer) -> None:
-    (fact,) = family.thinking_evidence(snapshot(), learn(renderer, BLOCK))
+    (fact,) = thinking_signs.evidence(snapshot(), learn(renderer, BLOCK))
     assert fact.value == ["block"]
     assert "cut of past answers at </think>" in render(fact.reason)
 
@@ -339,7 +346,7 @@ def test_a_block_that_the_template_cuts_out_is_a_sign(renderer: Renderer) -> Non
 def test_a_card_that_denies_thinking_is_no_sign(renderer: Renderer) -> None:
     for card, kinds in (("It writes <think> first.", ["card"]), ("A non-thinking mode without <think>.", [])):
         found = replace(snapshot(), texts={"README.md": card})
-        facts = family.thinking_evidence(found, learn(renderer, SILENT))
+        facts = thinking_signs.evidence(found, learn(renderer, SILENT))
         assert [kind for fact in facts for kind in fact.value] == kinds
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from importer.chat_template.markers import FORMS, variants
 from importer.document.document import Document
 from importer.errors import UsageError
 from importer.progress import Step
@@ -31,6 +30,7 @@ from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health, model_listed
 from importer.validation.remote import the_model
 from importer.validation.run import validate
+from importer.validation.turn_forms import FORMS, variants
 from tests.dripping import DRIPS, dripping
 from tests.facts import as_reason
 from tests.openai_api import api

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from importer.chat_template.markers import FORMS, variants
 from importer.hub import local
 from importer.validation.alternate_forms import text_of
 from importer.validation.prompts import NAME_RECALL, SUM
 from importer.validation.rendering import PromptRendering
+from importer.validation.turn_forms import FORMS, variants
 from tests.models.formats import FORMATS
 
 BY_NAME = {form.name: form for form in FORMS}
