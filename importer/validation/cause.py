@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from importer.proof.result import Proof
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import failures, proof_check, tokens, tool_markup
 from importer.validation.context import Context, Judgement
 from importer.validation.diagnosis import STREAMED
@@ -30,6 +30,7 @@ from importer.validation.outcome import (
     by_stage,
     counts_as_passed,
     failing,
+    note,
 )
 from importer.validation.probe import Probe
 from importer.validation.remedy import END_TOKEN, PARSER_OF, Remedy, end_at
@@ -41,18 +42,6 @@ REPEATS = 4  # of a request, until servers behind one address are taken for alik
 END_WITHIN = 256  # tokens in which the end of a short answer shows
 # Changes that the reading of a text without the server has shown already.
 READ = (Remedy.SET_PARSER, Remedy.SET_PARSER_TYPE, Remedy.LEAVE_OUT_PARSER)
-
-
-class BlameReason(ReasonKind):
-    """What shows the cause."""
-
-    OTHER_NUMBERS = "other-numbers", "{key} {value} has the model reckon with other numbers than its own"
-    THOUGHT_UNENDED = "thought-unended", "here the model itself does not end its thought"
-    NO_WHOLE_CALL = "no-whole-call", "in its template's own format the model writes no whole call"
-    IN_PIECES = (
-        "in-pieces",
-        "no tool parser of {engine} that reads this model's calls reads all of them in pieces",
-    )
 
 
 def of(one: Probe, ctx: Context) -> Outcome:
@@ -97,7 +86,8 @@ def limiting(outcome: Outcome, ctx: Context) -> Reason | None:
         return None
     asked = ctx.asked_last() if STREAMED in outcome.within else None
     if asked and asked.tools and proof_check.none_better("tool_parser", ctx, lambda one: bool(one.losses)):
-        return Reason(BlameReason.IN_PIECES, engine=f"{ctx.proof.engine} {ctx.proof.shown}")
+        engine = f"{ctx.proof.engine} {ctx.proof.shown}"
+        return note(f"no tool parser of {engine} that reads this model's calls reads all of them in pieces")
     return None
 
 
@@ -177,14 +167,16 @@ def _of_parser(outcome: Fail, key: str, ctx: Context, proof: Proof) -> Outcome:
     prompt = ctx.asked_last()
     if outcome.attribution == "configuration" and proof_check.wrong(key, ctx, proof):
         if key == "reasoning_parser" and prompt and tool_markup.endless(ctx, prompt):
-            return of_the_model(outcome, ctx, Reason(BlameReason.THOUGHT_UNENDED))
+            return of_the_model(outcome, ctx, note("here the model itself does not end its thought"))
         reads = Reason(Remedy.OTHER_VERSION_READS, parser=proof_check.named(key, ctx, proof))
         return replace(outcome, stage=Stage.WHOLE, remedy=reads)
     if key == "tool_parser" and proof_check.same_template(ctx, proof):
         if proof_check.encodes_twice(ctx):
             return replace(outcome, stage=Stage.DRAWN, remedy=Reason(Remedy.DECODE_ONCE_MORE))
         if prompt and proof_check.misspells(ctx, prompt):
-            return of_the_model(outcome, ctx, Reason(BlameReason.NO_WHOLE_CALL))
+            return of_the_model(
+                outcome, ctx, note("in its template's own format the model writes no whole call")
+            )
     better = proof_check.better(key, ctx, proof)
     if better is not None and better.kind is Remedy.OWN_TEMPLATE:  # that is the one in use
         return of_the_model(outcome, ctx)
@@ -209,14 +201,14 @@ def _of_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
     calls = prompt is not None and any(message.get("tool_calls") for message in prompt.messages)
     of_tools = prompt is not None and (bool(prompt.tools) or calls)
     if ctx.proof is not None and not proof_check.same_template(ctx, ctx.proof):
-        note, stage, remedy = Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN)
+        why, stage, remedy = Reason(CommonReason.NOT_PROVED), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN)
     elif (seen := tokens.altered(ctx)) is not None:
-        note, stage, remedy = seen, Stage.TOKENS, OWN
+        why, stage, remedy = seen, Stage.TOKENS, OWN
     elif of_tools and proof_check.encodes_twice(ctx):
         return replace(outcome, remedy=Reason(Remedy.DECODE_ONCE_MORE))
     else:
         return outcome
-    return replace(outcome, notes=(*outcome.notes, note), stage=stage, remedy=remedy)
+    return replace(outcome, notes=(*outcome.notes, why), stage=stage, remedy=remedy)
 
 
 def altered(outcome: Outcome, promise: Expectations) -> Outcome:
@@ -226,5 +218,5 @@ def altered(outcome: Outcome, promise: Expectations) -> Outcome:
     if outcome.attribution != "model" and not asks_for(outcome, Remedy.OTHER_VERSION_READS):
         return outcome
     key, value = next(iter(promise.altering.items()))
-    note = Reason(BlameReason.OTHER_NUMBERS, key=key, value=value)
-    return failing(outcome, Stage.START, Reason(Remedy.TAKE_OUT_SETTING, key=key), note)
+    numbers = note(f"{key} {value} has the model reckon with other numbers than its own")
+    return failing(outcome, Stage.START, Reason(Remedy.TAKE_OUT_SETTING, key=key), numbers)

@@ -22,8 +22,17 @@ from importer.validation.errors import (
     TemplateRefusedError,
 )
 from importer.validation.evidence_sources import Background
-from importer.validation.expectations import CommonReason, Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Tried, named
+from importer.validation.expectations import Expectations
+from importer.validation.outcome import (
+    Fail,
+    Inconclusive,
+    NotApplicable,
+    Outcome,
+    Pass,
+    Tried,
+    holding,
+    named,
+)
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -203,11 +212,8 @@ class Context(Background):
         if refused.limited or refused.lost or self.breaks(prompt) is not None:
             raise refused
         self.first(GREETING)
-        return (
-            refused.outcome()
-            if refused.broke
-            else Pass(Reason(CommonReason.REFUSED_CLEANLY, error=refused.reason))
-        )
+        clean = replace(holding("refused cleanly"), notes=(refused.reason,))
+        return refused.outcome() if refused.broke else clean
 
     def look(self, prompt: Prompt) -> Reply | None:
         """Return a whole answer with the text of the model (``Reply.written``); ``None`` where that is
@@ -396,7 +402,7 @@ def together(parts: Mapping[str, Outcome | None]) -> Outcome:
     outcomes = {name: outcome for name, outcome in parts.items() if outcome is not None}
     if len(outcomes) < len(parts):
         alike = tuple(name for name in parts if name not in outcomes)
-        outcomes["others"] = Pass(Reason(CommonReason.AS_IT_SHOULD, parts=alike), trials=len(alike))
+        outcomes["others"] = holding(f"{', '.join(alike)}: as it should be", len(alike))
     trials = sum(outcome.trials for outcome in outcomes.values())
     for kind in (Fail, Inconclusive):
         for name, outcome in outcomes.items():

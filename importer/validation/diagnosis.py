@@ -58,6 +58,7 @@ from importer.validation.tool_markup import (
     thinks,
 )
 
+ANOTHER_READ = note("the template would render it, and the engine reads another one")
 STREAMED = "streamed"  # the part of a probe that is wrong in pieces alone
 LONGER = 20  # characters by which the longer of two compared conversations is longer at least
 
@@ -158,7 +159,7 @@ def left_out(ctx: Context, part: Part, counted: int | None) -> Fail | NotApplica
         return missed(Stage.START, template(part.need))
     if ctx.render.others:
         same = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
-        return missed(Stage.TEMPLATE, same, notes=(Reason(CommonReason.ANOTHER_READ),))
+        return missed(Stage.TEMPLATE, same, notes=(ANOTHER_READ,))
     return missed(Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE))
 
 

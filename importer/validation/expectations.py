@@ -32,25 +32,12 @@ class PromiseReason(ReasonKind):
 class CommonReason(ReasonKind):
     """Reasons of several judges."""
 
-    ANOTHER_READ = "another-read", "the template would render it, and the engine reads another one"
-    TEMPLATE_IN = "template-in", "the chat template in use is that of {place}"
     THOUGHT_UNREAD = "thought-unread", "the model thinks and no parser takes the thoughts"
     CALL_UNREAD = "call-unread", "the model wrote a call that no parser took"
     STILL_WRITING = "still-writing", "the model was still writing at the limit of tokens"
     NO_THOUGHT = "no-thought", "the model answered without a thought"
-    PROMPT_CHANGED = "prompt-changed", "the tokenizer makes {changed!r} of the prompt"
-    EXCHANGED = "exchanged", "in the tokenizer {words:and} have each other's number"
-    OTHER_MERGES = (
-        "other-merges",
-        (
-            "{unmade} of {sampled} words of the vocabulary are more than one token, such as {example!r}: the "
-            "merges are in another order, or some are gone"
-        ),
-    )
     NOT_PROVED = "not-proved", "the template beside the weights is not the one that was proved"
     NO_TEMPLATE = "no-template", "there is no chat template beside the weights"
-    REFUSED_CLEANLY = "refused-cleanly", "refused cleanly: {error}"
-    UNENDED = "unended", "by itself the model ends no thought here"
     NOT_ASKED = "not-asked", "not asked: {why}"
     NO_TOKENIZER = "no-tokenizer", "there is no tokenizer.json that could be asked"
     TOKENIZER_AWAY = (
@@ -68,7 +55,6 @@ class CommonReason(ReasonKind):
         "tokenizer-unread",
         "tokenizer.json is here, and no engine is installed whose library reads it",
     )
-    AS_IT_SHOULD = "as-it-should", "{parts:and}: as it should be"
 
 
 THOUGHT = 1792  # tokens of a short thought, before an answer

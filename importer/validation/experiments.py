@@ -17,7 +17,7 @@ from importer.engines.process import EngineServer
 from importer.engines.start_trials import Setup
 from importer.errors import ImporterError
 from importer.progress import Progress
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation import failures, served_engine
 from importer.validation.context import STEADY, Context, Shared
 from importer.validation.errors import AnswerFailure, SilenceReason
@@ -36,6 +36,7 @@ from importer.validation.outcome import (
     asks_for,
     counts_as_passed,
     failing,
+    note,
 )
 from importer.validation.probe import Probe
 from importer.validation.probes import every
@@ -51,6 +52,7 @@ BROKEN = (AnswerFailure.UNREACHABLE, AnswerFailure.REPORTS_ERROR, AnswerFailure.
 OF_THE_MOMENT = (
     AnswerFailure.TIMED_OUT, AnswerFailure.OVERLOADED, AnswerFailure.ANSWERED_AGAIN, *SilenceReason,
 )  # fmt: skip
+CONTROLLED = "a second start without this setting passes, and one with it does not"
 ENOUGH = 2  # probes that fail alike, and do so without a value, too: further ones are not asked without it
 SECONDS = 240.0  # for all control starts of one run
 STARTS = 4  # that there has to be time for
@@ -59,19 +61,6 @@ CONFIRMED = 2  # the same, before a model is advised to go without tools: one wi
 INFERRED = (
     Remedy.WRITE_TURNS, Remedy.OWN_TEMPLATE, Remedy.SERVE_TEMPLATE, Remedy.OFFER_NO_TOOLS,
 )  # fmt: skip
-
-
-class SpoiltReason(ReasonKind):
-    """The effect of a sampling value of the document."""
-
-    PASSES_WITHOUT = "passes-without", "without {name} {value:g} it passes"
-    ONLY_STEADY = "only-steady", "at temperature 0; {missed:drawn answer|drawn answers} did not show it"
-
-
-class ControlReason(ReasonKind):
-    """What a control start shows."""
-
-    PASSES_WITHOUT = "passes-without", "a second start without {setting} passes, and one with it does not"
 
 
 Ask = Callable[[EngineServer, Sequence[Probe]], Sequence[ProbeRow]]
@@ -119,18 +108,17 @@ def steadied(ctx: Context, outcome: Outcome, run: Run, shared: dict[str, Shared]
     again = run(replace(ctx, promise=steady, shared=answers))
     if isinstance(again, Inconclusive):
         return outcome
-    note = Reason(SpoiltReason.ONLY_STEADY, missed=outcome.trials)
-    return replace(again, trials=outcome.trials + again.trials, notes=(*again.notes, note))
+    steady_alone = note(f"at temperature 0; {outcome.trials} drawn did not show it")
+    return replace(again, trials=outcome.trials + again.trials, notes=(*again.notes, steady_alone))
 
 
 def judge(outcome: Outcome, name: str, value: object) -> Fail:
     """Return the failure of a probe that passes without this value."""
-    note = Reason(SpoiltReason.PASSES_WITHOUT, name=name, value=value)
     own = failures.DOCUMENT_NAMES.get(name, name)
     key = own if own == STOPWORDS else f"parameters.{own}"
     changes = {"temperature": Remedy.LOWER_TEMPERATURE, **dict.fromkeys(PENALTIES, Remedy.TAKE_OUT_SETTING)}
     remedy = Reason(changes.get(name, Remedy.CORRECT_SETTING), key=key)
-    failure = failing(outcome, Stage.START, remedy, note)
+    failure = failing(outcome, Stage.START, remedy, note(f"without {name} {value} it passes"))
     return replace(failure, trials=outcome.trials + 1, agreed=None, tried=Tried(1, 1))
 
 
@@ -206,6 +194,5 @@ def _passed(row: ProbeRow | None) -> bool:
 
 def _named(row: ProbeRow, setup: Setup) -> ProbeRow:
     """Return the failure as one of a setting."""
-    note = Reason(ControlReason.PASSES_WITHOUT, setting=setup.reason)
-    remedy = Reason(Remedy.START_WITHOUT, setting=setup.reason)
-    return replace(row, outcome=failing(row.outcome, STAGE[setup.attribution], remedy, note))
+    seen, remedy = note(CONTROLLED), Reason(Remedy.START_WITHOUT, setting=setup.reason)
+    return replace(row, outcome=failing(row.outcome, STAGE[setup.attribution], remedy, seen))

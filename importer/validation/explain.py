@@ -11,10 +11,8 @@ from dataclasses import replace
 from enum import IntEnum, auto
 
 from importer.frozen import frozen
-from importer.reasons import Reason
 from importer.validation import served_engine
 from importer.validation.errors import AnswerFailure
-from importer.validation.expectations import CommonReason
 from importer.validation.outcome import (
     OF_WEIGHTS,
     Fail,
@@ -26,6 +24,7 @@ from importer.validation.outcome import (
     first_broken,
     not_compared,
     not_shown,
+    note,
 )
 from importer.validation.probe import Rests
 from importer.validation.probes import every
@@ -300,5 +299,5 @@ def _placed(row: ProbeRow, place: str) -> ProbeRow:
     """Return the row, with the place of the chat template where that is to be changed."""
     if not place or not isinstance(row.outcome, Fail) or not asks_for(row.outcome, *TEMPLATES):
         return row
-    told = Reason(CommonReason.TEMPLATE_IN, place=place)
+    told = note(f"the chat template in use is that of {place}")
     return replace(row, outcome=replace(row.outcome, notes=(*row.outcome.notes, told)))

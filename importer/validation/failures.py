@@ -18,7 +18,7 @@ from enum import Enum, auto
 from importer.chat_template.render import now
 from importer.engines.deaths import Attribution
 from importer.engines.lacking import Lacking, in_text
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import (
     AnswerFailure,
@@ -32,7 +32,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Ended
 from importer.validation.expectations import REQUEST_NAMES, CommonReason
-from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, failing
+from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, differs, failing
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Need, Remedy, template
 
@@ -204,19 +204,6 @@ def refusal(ctx: Context) -> Reason | None:
     return None
 
 
-class PromptCause(ReasonKind):
-    """What gives a prompt other tokens."""
-
-    READ_TWICE = (
-        "read-twice",
-        "the same request has {first} tokens of prompt, and {again} each time that it is sent again",
-    )
-    SERVERS_DIFFER = (
-        "servers-differ",
-        "{trials} equal requests have prompts of {counts} tokens: servers that differ answer",
-    )
-
-
 TIMES = 5  # equal requests: one server of three shows among them
 
 
@@ -237,13 +224,13 @@ def of_repetition(ctx: Context, prompt: Prompt, first: int | None) -> Fail | Non
     counts = {ctx.ask(prompt).usage.prompt for _ in range(TIMES)} - {None}
     more = [count for count in counts if count is not None and first is not None and count > first]
     if len(counts) == 1 and more:
-        reason = Reason(PromptCause.READ_TWICE, first=first, again=more[0])
-        return Fail(reason, Stage.PROMPT, Reason(Remedy.SOUND_CACHE), trials=TIMES)
+        what, cache = "prompt_tokens of a request that is repeated", Reason(Remedy.SOUND_CACHE)
+        return differs(what, more[0], first, Stage.PROMPT, cache, trials=TIMES)
     if len(counts) < 2:
         return None
-    shown = tuple(sorted(filter(None, counts)))
-    reason = Reason(PromptCause.SERVERS_DIFFER, counts=shown, trials=TIMES)
-    return Fail(reason, Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE), trials=TIMES, agreed=1)
+    shown, remedy = tuple(sorted(filter(None, counts))), Reason(Remedy.SERVERS_ALIKE)
+    what = f"prompt_tokens of {TIMES} equal requests"
+    return differs(what, shown, "one number", Stage.GATEWAY, remedy, trials=TIMES, agreed=1)
 
 
 AGAIN = 2  # further streams that are broken off, until a limit is named

@@ -21,7 +21,7 @@ TAG = re.compile(r"<[^<>]+>")
 
 
 class Alteration(ReasonKind):
-    """One change of a request on its way to the template."""
+    """One change of a request on its way to the template; of a text, one of an answer, too."""
 
     SYSTEM_DROPPED = "system-dropped", "the system's turn is left out"
     SYSTEM_MERGED = "system-merged", "the system's turn becomes a part of the first question"
@@ -163,6 +163,21 @@ def _folded(text: str) -> str:
 
 
 SCOPES: tuple[Scope, ...] = (_of_texts, _of_all_texts)
+TEXT_CHANGES: tuple[tuple[Alteration, Callable[[str], str]], ...] = (
+    (Alteration.NON_ASCII_DROPPED, lambda t: t.encode("ascii", "ignore").decode()),
+    (Alteration.NON_ASCII_REPLACED, lambda t: t.encode("ascii", "replace").decode()),
+    (Alteration.ACCENTS_DROPPED, _folded),
+    (Alteration.LATIN_1, lambda t: t.encode().decode("latin-1")),
+    (Alteration.TAGS_DROPPED, lambda t: TAG.sub("", t)),
+    (Alteration.HTML_ESCAPED, html.escape),
+    (Alteration.HTML_ESCAPED, lambda t: html.escape(t, quote=False)),
+    (Alteration.HTML_UNESCAPED, html.unescape),
+    (Alteration.SPACES_COLLAPSED, lambda t: " ".join(t.split())),
+    (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"\s+", " ", t)),
+    (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"[ \t]+", " ", t)),
+    (Alteration.STRIPPED, str.strip),
+    (Alteration.LOWERED, str.lower),
+)
 # In the order in which they are tried; several changes may be one alteration.
 CHANGES: tuple[tuple[Reason, Change], ...] = (
     (Reason(Alteration.SYSTEM_DROPPED), _without("system")),
@@ -178,24 +193,7 @@ CHANGES: tuple[tuple[Reason, Change], ...] = (
     (Reason(Alteration.KEYS_SORTED), sorted_schemas),
     (Reason(Alteration.KEYS_SORTED), lambda p: replace(p, tools=tuple(_sorted(p.tools)))),
     (Reason(Alteration.SWITCHES_DROPPED), lambda p: replace(p, switches={})),
-    *(
-        (Reason(alteration), scope(change))
-        for alteration, change in (
-            (Alteration.NON_ASCII_DROPPED, lambda t: t.encode("ascii", "ignore").decode()),
-            (Alteration.NON_ASCII_REPLACED, lambda t: t.encode("ascii", "replace").decode()),
-            (Alteration.ACCENTS_DROPPED, _folded),
-            (Alteration.LATIN_1, lambda t: t.encode().decode("latin-1")),
-            (Alteration.TAGS_DROPPED, lambda t: TAG.sub("", t)),
-            (Alteration.HTML_ESCAPED, html.escape),
-            (Alteration.HTML_UNESCAPED, html.unescape),
-            (Alteration.SPACES_COLLAPSED, lambda t: " ".join(t.split())),
-            (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"\s+", " ", t)),
-            (Alteration.SPACES_COLLAPSED, lambda t: re.sub(r"[ \t]+", " ", t)),
-            (Alteration.STRIPPED, str.strip),
-            (Alteration.LOWERED, str.lower),
-        )
-        for scope in SCOPES
-    ),
+    *((Reason(kind), scope(change)) for kind, change in TEXT_CHANGES for scope in SCOPES),
     *((Reason(Alteration.NO_TEMPLATE), _alone(between)) for between in ("\n", "\n\n", " ", "")),
     *((Reason(Alteration.NO_TEMPLATE), _alone(between, "{}: ")) for between in ("\n", "\n\n")),
 )
@@ -221,10 +219,7 @@ class AnswerChange(ReasonKind):
     END_LOST = "end-lost", "the end of the {part} is lost"
     BEGINNING_LOST = "beginning-lost", "the beginning of the {part} is lost"
     LETTERS_BROKEN = "letters-broken", "letters of the {part} are broken"
-    LETTERS_LOST = "letters-lost", "letters beyond ASCII are lost from the {part}"
-    LATIN_1 = "latin-1", "the {part} is UTF-8 that was read as Latin-1"
     ESCAPED = "escaped", "the {part} comes with escapes: {came!r}"
-    HTML_ESCAPED = "html-escaped", "the {part} is escaped as for a web page"
     SPACES_CHANGED = "spaces-changed", "white space in the {part} is changed"
     TEXT_ADDED = "text-added", "something is added to the {part}: {came!r}"
     FIELD_RENAMED = "field-renamed", "it writes {came} for the field {own}"
@@ -266,17 +261,21 @@ def _pieces_repeated(own: str, came: str) -> bool:
 
 # In this order; the first that makes the one text of the other is told.
 Test = Callable[[str, str], bool]
-TEXTS: tuple[tuple[AnswerChange, Test], ...] = (
+
+
+def _makes(change: Callable[[str], str]) -> Test:
+    return lambda own, came: own != came and change(own) == came
+
+
+TEXTS: tuple[tuple[AnswerChange | Alteration, Test], ...] = (
     (AnswerChange.PART_LEFT_OUT, lambda _, came: not came),
     (AnswerChange.REPEATED, lambda own, came: came in (own * 2, f"{own} {own}", f"{own}\n{own}")),
     (AnswerChange.BEGUN_AGAIN, _begun_again),
     (AnswerChange.PIECES_REPEATED, _pieces_repeated),
     (AnswerChange.LETTERS_BROKEN, lambda own, came: BROKEN in came and BROKEN not in own),
     (AnswerChange.SPACES_CHANGED, lambda own, came: "".join(own.split()) == "".join(came.split())),
-    (AnswerChange.LETTERS_LOST, lambda own, came: own.encode("ascii", "ignore").decode() == came),
-    (AnswerChange.LATIN_1, lambda own, came: own.encode().decode("latin-1") == came),
+    *((kind, _makes(change)) for kind, change in TEXT_CHANGES),
     (AnswerChange.ESCAPED, lambda own, came: came in (json.dumps(own)[1:-1], repr(own)[1:-1])),
-    (AnswerChange.HTML_ESCAPED, lambda own, came: came in (html.escape(own), html.escape(own, quote=False))),
     (AnswerChange.END_LOST, lambda own, came: own.startswith(came)),
     (AnswerChange.BEGINNING_LOST, lambda own, came: own.endswith(came)),
     (AnswerChange.TEXT_ADDED, lambda own, came: len(own) >= LONG and own in came),
@@ -351,7 +350,7 @@ def _moved(own: Reply, came: Reply) -> AnswerChange | None:
     return None
 
 
-def of_text(own: str, came: str) -> AnswerChange | None:
+def of_text(own: str, came: str) -> AnswerChange | Alteration | None:
     """Return the known change that makes of one text the other, or ``None``."""
     return next((change for change, holds in TEXTS if own and holds(own, came)), None)
 

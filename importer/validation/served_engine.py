@@ -12,8 +12,17 @@ from typing import TYPE_CHECKING
 from importer.engines.deaths import CONFIGURATION, MODEL
 from importer.engines.start_trials import Setup
 from importer.frozen import frozen
-from importer.reasons import Reason, ReasonKind
-from importer.validation.outcome import UNEXPLAINED, Fail, NotShown, Outcome, Pass, ProbeRow, Stage
+from importer.reasons import Reason
+from importer.validation.outcome import (
+    UNEXPLAINED,
+    Fail,
+    NotShown,
+    Outcome,
+    ProbeRow,
+    Stage,
+    differs,
+    holding,
+)
 from importer.validation.remedy import Remedy
 
 if TYPE_CHECKING:
@@ -48,17 +57,6 @@ class Controls:
         return [group for group in (*scales, *self.given) if group]
 
 
-class StopsReason(ReasonKind):
-    """The reasons of ``stops-cleanly``."""
-
-    STILL_THERE = "still-there", "processes of the engine are still there"
-    PORT_TAKEN = "port-taken", "the port is still taken"
-    KILLED = "killed", "it did not end when asked and was killed after {seconds:.1f} s"
-    LEFT = "left", "{left:,} bytes are left in shared memory"
-    GONE = "gone", "gone after {seconds:.1f} s, port free"
-    GIVEN_BACK = "given-back", "gone after {seconds:.1f} s, port free, {mebibytes:,.0f} MiB back"
-
-
 STOPS_CLEANLY = "stops-cleanly"
 STOP_LESSON = "Engines leave workers behind that hold the memory and the port; the next start dies of it."
 
@@ -66,15 +64,16 @@ STOP_LESSON = "Engines leave workers behind that hold the memory and the port; t
 def judge_stop(report: StopReport) -> Outcome:
     """Judge the engine's end; the runner calls it after every other probe."""
     if not report.group_ended:
-        return Fail(still := Reason(StopsReason.STILL_THERE), Stage.WHOLE, Reason(Remedy.END_IT, left=still))
+        return _left("processes of the engine that are still there", Stage.WHOLE)
     if not report.port_free:
-        return Fail(taken := Reason(StopsReason.PORT_TAKEN), Stage.MACHINE, Reason(Remedy.END_IT, left=taken))
+        return _left("the port that is still taken", Stage.MACHINE)
     if report.killed:
-        return Fail(Reason(StopsReason.KILLED, seconds=report.seconds), Stage.WHOLE)
+        return differs("the end of the engine", f"killed after {report.seconds:.1f} s", "once it is asked")
     if report.left:
-        seen = Reason(StopsReason.LEFT, left=report.left)
-        return Fail(seen, Stage.WHOLE, Reason(Remedy.END_IT, left=seen))
-    if report.held:
-        back = report.held / 2**20
-        return Pass(Reason(StopsReason.GIVEN_BACK, seconds=report.seconds, mebibytes=back))
-    return Pass(Reason(StopsReason.GONE, seconds=report.seconds))
+        return _left(f"{report.left:,} bytes in shared memory", Stage.WHOLE)
+    back = f", {report.held / 2**20:,.0f} MiB back" if report.held else ""
+    return holding(f"gone after {report.seconds:.1f} s, port free{back}")
+
+
+def _left(what: str, stage: Stage) -> Fail:
+    return differs("what is left of the engine", what, "nothing", stage, Reason(Remedy.END_IT, left=what))

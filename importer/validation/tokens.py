@@ -13,7 +13,8 @@ from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
-from importer.validation.expectations import CommonReason, no_tools
+from importer.validation.expectations import no_tools
+from importer.validation.outcome import note
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, WEATHER, Prompt, user
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply
@@ -61,12 +62,13 @@ def altered(ctx: Context) -> Reason | None:
     """Return what shows that a tokenizer changes prompts of its model, or ``None``."""
     changed, merges = changed_prompt(ctx), ctx.merges
     if changed is not None:
-        return Reason(CommonReason.PROMPT_CHANGED, changed=changed[:80])
+        return note(f"the tokenizer makes {changed[:80]!r} of the prompt")
     if merges is not None and merges.exchanged:
-        return Reason(CommonReason.EXCHANGED, words=merges.exchanged)
+        return note(f"in the tokenizer {' and '.join(merges.exchanged)} have each other's number")
     if merges is not None and merges.other_order:
-        return Reason(
-            CommonReason.OTHER_MERGES, unmade=merges.unmade, sampled=merges.sampled, example=merges.example
+        unmade = f"{merges.unmade} of {merges.sampled} words of the vocabulary are more than one token"
+        return note(
+            f"{unmade}, such as {merges.example!r}: the merges are in another order, or some are gone"
         )
     return None
 

@@ -11,10 +11,8 @@ from collections.abc import Iterable
 
 from importer.chat_template.samples import Tool
 from importer.hub.snapshot import mapping
-from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.expectations import CommonReason
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, note
 from importer.validation.prompts import SUM, Prompt
 
 _WORD = r"[A-Za-z0-9_:.\-]{1,40}"
@@ -187,6 +185,5 @@ def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
     written = ctx.raw(prompt)
     if written is None or closing_marker(written) is not None or closing_marker(ctx.raw(SUM) or "") is None:
         return outcome
-    note = Reason(CommonReason.UNENDED)
-    within, notes = outcome.within, (*outcome.notes, note)
+    within, notes = outcome.within, (*outcome.notes, note("by itself the model ends no thought here"))
     return Inconclusive(outcome.reason, Stage.DRAWN, trials=2, within=within, notes=notes)

@@ -16,7 +16,7 @@ from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import ReplyError, StreamCut
 from importer.validation.expectations import Expectations
-from importer.validation.mutations import AnswerChange, told
+from importer.validation.mutations import Alteration, AnswerChange, told
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, ReplyReason, ToolCall, from_stream
 from tests.validation.test_validation_client import http, server
@@ -52,9 +52,9 @@ def changed(**parts: Any) -> Reply:
         (changed(content=OWN.content[:-5]), AnswerChange.END_LOST),
         (changed(content=OWN.content[5:]), AnswerChange.BEGINNING_LOST),
         (changed(content=OWN.content.replace("ü", "\ufffd\ufffd")), AnswerChange.LETTERS_BROKEN),
-        (changed(content=OWN.content.encode("ascii", "ignore").decode()), AnswerChange.LETTERS_LOST),
-        (changed(content=OWN.content.encode().decode("latin-1")), AnswerChange.LATIN_1),
-        (changed(content=OWN.content.replace("&", "&amp;")), AnswerChange.HTML_ESCAPED),
+        (changed(content=OWN.content.encode("ascii", "ignore").decode()), Alteration.NON_ASCII_DROPPED),
+        (changed(content=OWN.content.encode().decode("latin-1")), Alteration.LATIN_1),
+        (changed(content=OWN.content.replace("&", "&amp;")), Alteration.HTML_ESCAPED),
         (changed(content=json.dumps(OWN.content)[1:-1]), AnswerChange.ESCAPED),
         (changed(content=OWN.content.replace(" ", "")), AnswerChange.SPACES_CHANGED),
         (changed(content="[ad] " + OWN.content), AnswerChange.TEXT_ADDED),
@@ -160,4 +160,4 @@ def test_what_was_done_to_arguments_is_told() -> None:
     escaped = ToolCall(0, "a", CALL.name, CALL.arguments.replace('"', "&quot;"))
     change = told(OWN, changed(tool_calls=(escaped,)))
     assert change is not None
-    assert (change.kind, change.fields["part"]) == (AnswerChange.HTML_ESCAPED, "JSON of arguments")
+    assert (change.kind, change.fields["part"]) == (Alteration.HTML_ESCAPED, "JSON of arguments")

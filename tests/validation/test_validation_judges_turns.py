@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 
 from importer import demo
-from importer.chat_template.render import CLOCK, date_at, now
 from importer.chat_template.request_coverage.findings import CoverageField, CoverageKind
 from importer.engines import get, install, tokenizer
 from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.sentences import render
 from importer.validation import cause, diagnosis
 from importer.validation.client import Client
 from importer.validation.context import Context
@@ -39,7 +37,6 @@ from importer.validation.probe import Rests
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
-    TurnsReason,
     _turns,
     judge_template_coverage,
     judge_tokenizer,
@@ -172,12 +169,7 @@ def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(
 
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     old = "'<|im_start|>system\\n' ~"
-    found = read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~"))
-    assert isinstance(found, Pass)
-    today = date_at(now())
-    assert Reason(TurnsReason.DATED, date=today) in (found.reason, *found.notes)
-    assert today in render(Reason(TurnsReason.DATED, date=today))
-    assert date_at(-CLOCK.timestamp()) == "1970-01-01"
+    assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
 
 
 def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from importer.validation.progress import SilenceReason, listened, speed
 from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
 from importer.validation.run import probe
+from tests.facts import as_reason
 from tests.waiting import PATIENCE
 
 WORDS = ["Hello", "to", "all", "of", "you", "out", "there", "in", "the", "wide", "world", "."]
@@ -156,7 +157,7 @@ def test_a_slow_engine_has_shorter_answers_and_prompts(
     assert promise.limit(256) == min(256, plain or 256)
     assert promise.limit(256, tools=True) == 256
     assert promise.room(2000) == min(2000, prompt or 2000)
-    unknown = paced(promise, Pass(Reason(FirstAnswerReason.BEGAN, seconds=1.0)))
+    unknown = paced(promise, Pass(as_reason("answered")))
     assert (unknown.limit(256), unknown.room(2000)) == (256, 2000)
 
 

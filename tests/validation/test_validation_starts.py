@@ -17,7 +17,6 @@ from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
-from importer.validation.failures import PromptCause
 from importer.validation.outcome import PART, Fail, ProbeRow, Stage
 from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.prompt import prompt_counts
@@ -108,17 +107,17 @@ def test_servers_behind_one_address_are_alike(
         assert found is None
     else:
         assert found is not None
-        assert (found.reason.kind, found.attribution) == (PromptCause.SERVERS_DIFFER, "engine")
+        assert (found.stage, found.attribution) == (Stage.GATEWAY, "engine")
 
 
-@pytest.mark.parametrize(("first", "kind"), [(1, PromptCause.READ_TWICE), (999, None), (None, None)])
+@pytest.mark.parametrize(("first", "stage"), [(1, Stage.PROMPT), (999, None), (None, None)])
 def test_a_repeated_request_with_more_tokens_is_read_twice(
-    first: int | None, kind: PromptCause | None, ctx: Context, monkeypatch: pytest.MonkeyPatch
+    first: int | None, stage: Stage | None, ctx: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer are those that a cache has of it, where a server does not count these."""
     serve(monkeypatch, lambda _: HELLO)
     found = failures.of_repetition(ctx, WEATHER, first)
-    assert (found.reason.kind if found else None) is kind
+    assert (found.stage if found else None) is stage
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 from unicodedata import normalize
 
-from importer.chat_template.render import date_at, now
 from importer.chat_template.request_coverage.findings import (
     CoverageField,
     CoverageFinding,
@@ -21,10 +20,11 @@ from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
 from importer.frozen import frozen
 from importer.hub.snapshot import listed
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, together
+from importer.validation.diagnosis import ANOTHER_READ
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import (
     UNKNOWN_CONTEXT,
@@ -40,7 +40,6 @@ from importer.validation.outcome import (
     Fail,
     NotApplicable,
     Outcome,
-    Pass,
     Stage,
     differs,
     holding,
@@ -215,8 +214,8 @@ def judge_counts(chat: int, rendered: int, others: tuple[str, ...] = ()) -> Fail
         return None
     what, expected = "prompt_tokens", f"{rendered} as the template renders it"
     if others:
-        one, note = Reason(Remedy.ONE_TEMPLATE, files=others), Reason(CommonReason.ANOTHER_READ)
-        return differs(what, chat, expected, Stage.TEMPLATE, one, trials=2, notes=(note,))
+        one = Reason(Remedy.ONE_TEMPLATE, files=others)
+        return differs(what, chat, expected, Stage.TEMPLATE, one, trials=2, notes=(ANOTHER_READ,))
     return differs(what, chat, expected, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE), trials=2)
 
 
@@ -529,8 +528,7 @@ def template_coverage(ctx: Context) -> Outcome:
     meant = own and turns.remedy == ALIKE  # templates of classifiers; answers show the rest
     if isinstance(turns, Fail) and not isinstance(whole, Fail) and not meant:
         return turns
-    dated = tuple(reason for reason in turns.reasons if reason.kind is TurnsReason.DATED)
-    return replace(whole, notes=(*whole.notes, *dated))
+    return whole
 
 
 def judge_template_coverage(
@@ -590,13 +588,6 @@ def remedy(finding: CoverageFinding) -> Reason:
     return template(REMEDIES.get(finding.kind, Need.RENDER_UNALTERED))
 
 
-class TurnsReason(ReasonKind):
-    """The reasons of turns as the template renders them."""
-
-    DATED = "dated", "prompts have the date of this machine's clock: {date}"
-
-
-YEARS = 450 * 86_400.0  # seconds: the day, the month and the year are others
 LATER = 3661.0  # seconds: the hour, the minute and the second are others, the day is the same
 BRACES = 1000  # that begin no JSON; a prompt with its tools has fewer
 ALIKE = template(Need.BEGIN_TURNS_ALIKE)
@@ -612,7 +603,7 @@ def _turns(ctx: Context) -> Outcome:
     outcomes: dict[str, Outcome | None] = {
         "tags": judge_tagged(_rendered(ctx, TAGGED)),
         talk.name: judge_ends(text, _rendered(ctx, opening), ctx.render.stops),
-        "later": judge_clock(*(_at(ctx.render, SYSTEM, later) for later in (0.0, LATER, YEARS)), today=now()),
+        "later": judge_clock(*(_at(ctx.render, SYSTEM, later) for later in (0.0, LATER))),
     }
     if no_tools(ctx.promise) is None:
         outcomes["arguments"] = judge_empty(_rendered(ctx, CALLED), _rendered(ctx, CALLED_EMPTY))
@@ -716,17 +707,10 @@ def judge_beginnings(earlier: str, new: str) -> Fail | None:
     return differs("the beginning of a new answer", new, earlier, Stage.TEMPLATE, ALIKE)
 
 
-def judge_clock(
-    first: str | None, later: str | None, years: str | None, *, today: float
-) -> Fail | Pass | None:
-    """Judge a conversation, the same one later on the same day, and after years.
-
-    A template that writes the date has that of the machine: the reason names the one of ``today``, in seconds
-    after the fixed time.
-    """
+def judge_clock(first: str | None, later: str | None) -> Fail | None:
+    """Judge a conversation, and the same one later on the same day; a date is no fault."""
     if later is None or later == first:
-        dated = years is not None and years != first
-        return Pass(Reason(TurnsReason.DATED, date=date_at(today))) if dated else None
+        return None
     remedy = template(Need.NO_CLOCK)
     return differs("a prompt, an hour later", "another", "the same, for a cache", Stage.TEMPLATE, remedy)
 

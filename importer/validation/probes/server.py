@@ -23,7 +23,6 @@ from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
 from importer.validation.outcome import (
     Fail,
-    NotApplicable,
     Outcome,
     Pass,
     Stage,
@@ -68,12 +67,11 @@ def health(ctx: Context) -> Outcome:
 class FirstAnswerReason(ReasonKind):
     """The reasons of ``first-answer``."""
 
-    BEGAN = "began", "answered after {seconds:.2f} s"
     MEASURED = "measured", "{rate:.1f} tokens/s"
-    ELSEWHERE = "elsewhere", "the answer is judged by other probes"
 
 
 QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
+ELSEWHERE = "the answer is judged by other probes"
 WITHIN = 45.0  # seconds until a greeting's answer begins
 SLOW = 20.0  # tokens in a second; a faster engine answers and reads all as it is
 PLAIN_SECONDS = 5.0  # of an answer without tools, alone
@@ -97,7 +95,7 @@ def first_answer(ctx: Context) -> Outcome:
         reply = hasty.first(GREETING, stream=True)
     except TimedOut:
         hasty.first(GREETING)
-        return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
+        return needless(ELSEWHERE)
     except Overloaded:
         raise
     except ExchangeError as error:
@@ -105,7 +103,7 @@ def first_answer(ctx: Context) -> Outcome:
             _answers(hasty, p) for p in QUESTIONS
         ):
             raise
-        return NotApplicable(Reason(FirstAnswerReason.ELSEWHERE))
+        return needless(ELSEWHERE)
     return judge_first_answer(ctx.log[-1], reply.usage.prompt)
 
 
@@ -121,7 +119,7 @@ def _answers(ctx: Context, prompt: Prompt) -> bool:
 def judge_first_answer(exchange: Exchange, prompt: int | None = None) -> Pass:
     """Return how fast a streamed answer to ``prompt`` tokens came: a slow engine gets shorter ones."""
     if not exchange.tokens or not exchange.seconds:
-        return Pass(Reason(FirstAnswerReason.BEGAN, seconds=exchange.seconds))
+        return holding(f"answered after {exchange.seconds:.2f} s")
     rate = exchange.tokens / exchange.seconds
     reads = prompt / exchange.first if prompt and exchange.first else None
     return Pass(Reason(FirstAnswerReason.MEASURED, rate=rate, reads=reads))
