@@ -25,9 +25,9 @@ from importer.decisions.parsers import Unavailable
 from importer.document import schema
 from importer.document.argument_check import near
 from importer.document.document_keys import OPTIONS, KeyPath, frontend_of
-from importer.document.effective import OUTDATED, READING, EvidenceReason, effective, refutation
+from importer.document.effective import OUTDATED, effective, refuted
 from importer.document.engine_arguments import version_of
-from importer.document.receipt import Receipt
+from importer.document.receipt import verdicts_of
 from importer.document.schema import SchemaReason
 from importer.document.store import StoredDocument
 from importer.document.validation_state import validation
@@ -37,9 +37,7 @@ from importer.hub.local import AllowedFolders
 from importer.hub.resolver import files_at
 from importer.hub.snapshot import RepoFile, listed, mapping
 from importer.progress import Progress, silent
-from importer.proof import Proof
 from importer.reasons import Reason
-from importer.sentences import render
 
 STALE_DAYS = 180
 SHA256 = 64  # hex digits
@@ -309,12 +307,9 @@ def _imported(
     unproved = [why for one in chosen.values() for why in one.why if why.kind in UNPROVED]
     if decided.proof is None and unproved:
         return Reason(GalleryReason.NOT_COMPARED, problem=unproved[0])
-    version = decided.target.version
-    found = (
-        _compared(item, key, one.status, one.value, version, ()) if why is None else _refuted(item, key, why)
-        for key, one in chosen.items() for why in [_disproved(item, key, decided.proof)]
-    )  # fmt: skip
-    return [one for one in found if one is not None]
+    proof = {} if decided.proof is None else decided.proof.to_json()
+    values = {key: (one.status, one.value) for key, one in chosen.items()}
+    return [*_differences(item, values, proof, decided.target.version)]
 
 
 def _of_receipt(item: GalleryItem, stored: StoredDocument) -> list[Located] | Reason:
@@ -325,42 +320,35 @@ def _of_receipt(item: GalleryItem, stored: StoredDocument) -> list[Located] | Re
     outdated = [one for one in effective(stored.data, receipt) if one.status == OUTDATED]
     if outdated:
         return Reason(GalleryReason.NOT_COMPARED, problem=outdated[0].source)
-    found = (_against(item, stored, receipt, key) for key in OPTIONS)
-    return [one for one in found if one is not None]
+    records = {key: receipt.decisions.get(key, {}) for key in OPTIONS}
+    values = {key: (str(one.get("status")), one.get("value")) for key, one in records.items()}
+    version = mapping(receipt.proof).get("version")
+    return [*_differences(item, values, receipt.proof, version if isinstance(version, str) else None)]
 
 
-def _refuted(item: GalleryItem, key: str, why: Reason) -> Located | None:
-    """Return a refutation; ``None`` for a document whose run passed, since that outranks a proof."""
+def _differences(
+    item: GalleryItem,
+    decided: Mapping[str, tuple[str, object]],
+    proof: Mapping[str, object],
+    version: str | None,
+) -> Iterator[Located]:
+    """Yield the differences from decisions (status and value by key), and what their proof refutes.
+
+    A refutation does not count for a document whose run passed, since that outranks a proof.
+    """
     stored = item.stored
     receipt = None if stored is None else stored.receipt
-    if stored and receipt and validation(receipt, stored.data, stored.digest).state == "passed":
-        return None
-    return Located(item.parser_path(key), Reason(GalleryReason.REFUTED_PARSER, why=why))
-
-
-def _disproved(item: GalleryItem, key: str, proof: Proof | None) -> Reason | None:
-    """Return what an import's proof has against an entry's parser, as ``refutation`` does of a receipt's."""
-    verdicts = () if proof is None else proof.verdicts.get(key, ())
-    named = next((one for one in verdicts if one.parser == item.parser(key)), None)
-    lost = next((case for case in named.needed if case in named.lost), None) if named else None
-    if proof is None or named is None or lost is None:
-        return None
-    return Reason(
-        EvidenceReason.REFUTED, engine=f"{proof.engine} {proof.version}", value=named.parser,
-        problem=f"{lost}: {render(named.lost[lost])}", reads=tuple(proof.reads(key)[:READING]),
-    )  # fmt: skip
-
-
-def _against(item: GalleryItem, stored: StoredDocument, receipt: Receipt, key: str) -> Located | None:
-    if (why := refutation(stored.data, receipt, key)) is not None:
-        return _refuted(item, key, why)
-    decision = receipt.decisions.get(key, {})
-    status, value = str(decision.get("status")), decision.get("value")
-    reads = [one["parser"] for one in receipt.verdicts(key) if one["lost"] is None]
-    if status != "none" and reads and value not in reads:
-        status, value = "proved", reads[0]
-    version = mapping(receipt.proof).get("version")
-    return _compared(item, key, status, value, version if isinstance(version, str) else None, reads)
+    passed = bool(stored and receipt and validation(receipt, stored.data, stored.digest).state == "passed")
+    for key, (status, value) in decided.items():
+        if (why := refuted(item.parser(key), proof, key)) is not None:
+            if not passed:
+                yield Located(item.parser_path(key), Reason(GalleryReason.REFUTED_PARSER, why=why))
+            continue
+        reads = [one["parser"] for one in verdicts_of(proof, key) if one["lost"] is None]
+        other = status != "none" and reads and value not in reads
+        found = ("proved", reads[0]) if other else (status, value)
+        difference = _compared(item, key, *found, version, reads)
+        yield from () if difference is None else [difference]
 
 
 def _compared(

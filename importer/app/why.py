@@ -7,12 +7,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from importer.document.effective import OFFERERS, EffectiveValue, effective
-from importer.document.receipt import Receipt
+from importer.document.receipt import Receipt, proved_by
 from importer.document.records import Overruled
 from importer.document.store import StoredDocument
 from importer.engines.registries import sampling_defaults
 from importer.errors import DocumentError
 from importer.frozen import frozen
+from importer.hub.snapshot import mapping
 from importer.sentences import value_text
 
 
@@ -94,4 +95,4 @@ def _refuted(receipt: Receipt, key: str, value: Any) -> Iterator[Overruled]:
         if one["parser"] != value:
             lost = one["lost"] or next((f"{case}: {why}" for case, why in one["failed"].items()), None)
             why = lost or f"reads all {len(one['passed'])} cases, too"
-            yield {"value": one["parser"], "source": receipt.proved_by, "why": why}
+            yield {"value": one["parser"], "source": proved_by(mapping(receipt.proof)), "why": why}

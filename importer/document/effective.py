@@ -22,11 +22,12 @@ from importer.document.document_keys import (
     same,
 )
 from importer.document.merge import BOOKKEEPING, DERIVED
-from importer.document.receipt import Receipt
+from importer.document.receipt import Receipt, proved_by, verdicts_of
 from importer.document.records import DecisionRecord, Overruled
 from importer.document.store import StoredDocument
 from importer.errors import one_line
 from importer.frozen import frozen
+from importer.hub.snapshot import mapping
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import Rule
@@ -158,12 +159,17 @@ def refutation(data: Document, receipt: Receipt, key: str) -> Reason | None:
     """
     if receipt.wrote is not None and _moved(receipt.wrote, data):
         return None
-    named, verdicts = document_keys.parser(data, key), receipt.verdicts(key)
+    return refuted(document_keys.parser(data, key), mapping(receipt.proof), key)
+
+
+def refuted(named: str | None, proof: Mapping[str, object], key: str) -> Reason | None:
+    """Return what a proof, as receipts hold it, has against a parser; ``None`` where it has nothing."""
+    verdicts = verdicts_of(proof, key)
     lost = next((one["lost"] for one in verdicts if one["parser"] == named), None)
     if lost is None:
         return None
     reads = tuple(one["parser"] for one in verdicts if one["lost"] is None)[:READING]
-    return Reason(EvidenceReason.REFUTED, engine=receipt.proved_by, value=named, problem=lost, reads=reads)
+    return Reason(EvidenceReason.REFUTED, engine=proved_by(proof), value=named, problem=lost, reads=reads)
 
 
 def _moved(wrote: Document, data: Document) -> tuple[KeyPath, ...]:

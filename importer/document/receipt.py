@@ -120,21 +120,8 @@ class Receipt:
             return None
 
     def verdicts(self, key: str) -> list[ProofVerdict]:
-        """Return the proof's verdicts on the parsers of a key, the best first; none of a damaged proof."""
-        proof, found = mapping(self.proof), list[ProofVerdict]()
-        needed = listed(mapping(proof.get("needed")).get(key))
-        for one in map(mapping, listed(mapping(proof.get("verdicts")).get(key))):
-            failed = {str(case): str(problem) for case, problem in mapping(one.get("failed")).items()}
-            lost = next((f"{case}: {failed[case]}" for case in needed if case in failed), None)
-            passed = [str(case) for case in listed(one.get("passed"))]
-            found.append({"parser": str(one.get("parser")), "passed": passed, "failed": failed, "lost": lost})
-        return found
-
-    @property
-    def proved_by(self) -> str:
-        """Return what was asked for the proof, such as ``mlx 0.32.2``."""
-        proof = mapping(self.proof)
-        return f"{'parsers of ' if proof.get('alone') else ''}{proof.get('engine')} {proof.get('version')}"
+        """Return the proof's verdicts on the parsers of a key, the best first."""
+        return verdicts_of(mapping(self.proof), key)
 
     def to_json(self) -> dict[str, Any]:
         """Return its members, with the number of their schema."""
@@ -201,6 +188,22 @@ class Receipt:
             return replace(self, partial=run)
         others = [r for r in self.runs if r["engine"] != run["engine"]]
         return replace(self, validation=run, earlier=others[:KEPT])
+
+
+def verdicts_of(proof: Mapping[str, object], key: str) -> list[ProofVerdict]:
+    """Return a proof's verdicts on the parsers of a key, the best first; none of a damaged proof."""
+    found, needed = list[ProofVerdict](), listed(mapping(proof.get("needed")).get(key))
+    for one in map(mapping, listed(mapping(proof.get("verdicts")).get(key))):
+        failed = {str(case): str(problem) for case, problem in mapping(one.get("failed")).items()}
+        lost = next((f"{case}: {failed[case]}" for case in needed if case in failed), None)
+        passed = [str(case) for case in listed(one.get("passed"))]
+        found.append({"parser": str(one.get("parser")), "passed": passed, "failed": failed, "lost": lost})
+    return found
+
+
+def proved_by(proof: Mapping[str, object]) -> str:
+    """Return what was asked for a proof, such as ``mlx 0.32.2``."""
+    return f"{'parsers of ' if proof.get('alone') else ''}{proof.get('engine')} {proof.get('version')}"
 
 
 def parse(data: Mapping[str, Any], path: object = "The receipt") -> Receipt:
