@@ -55,7 +55,7 @@ FORMATS = Registry[ExportFormat]("exports", {
     "kserve": ExportFormat("KServe: an InferenceService", CLUSTERS, "kserve"),
     "llm-d": ExportFormat("KServe with llm-d: an LLMInferenceService", CLUSTERS, "llm-d"),
     "kubernetes": ExportFormat("Kubernetes: a Deployment and its Service", CLUSTERS, "kubernetes"),
-    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", "importer.exports.kubernetes"),
+    "kubernetes-job": ExportFormat("Kubernetes: a Job that validates", CLUSTERS, "kubernetes-job"),
     "kubeai": ExportFormat("KubeAI: a Model", CLUSTERS, "kubeai"),
     "kaito": ExportFormat("Kaito: a Workspace", CLUSTERS, "kaito"),
     "ray-serve": ExportFormat("Ray Serve LLM: serve deploy FILE", "importer.exports.ray_serve"),

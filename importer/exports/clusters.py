@@ -14,10 +14,11 @@ from typing import Any
 
 from importer.document.document import Document
 from importer.document.receipt import Receipt
-from importer.exports.base import Exported, Options, Placement, refused
-from importer.exports.compose import labels
+from importer.exports.base import Exported, Options, Placement, Service, refused
+from importer.exports.compose import SETTINGS, labels
 from importer.exports.kinds import ExportRemedy, Unexportable, unrun
 from importer.exports.kubernetes import (
+    NAME,
     SECRET,
     SECRET_KEY,
     amounts,
@@ -26,21 +27,24 @@ from importer.exports.kubernetes import (
     literal,
     manifests,
     object_name,
-    pod,
     secret,
+    settings_name,
+    unprivileged,
     variables,
     without_templates,
 )
-from importer.exports.vllm import devices, image, served
+from importer.exports.texts import yaml_text
+from importer.exports.vllm import BUILDS, devices, image, served, version
 from importer.reasons import Reason
 from importer.yaml_reader import read
 
+INPUT, WORK = "/importer/input", "/importer/work"  # of the job's template
 NAMED = "--served-model-name="  # of what starts the server in a shell
 
 
 def export(template: str, document: Document, receipt: Receipt | None, options: Options) -> Exported:
     """Return the template's objects, and a ConfigMap where the server needs files."""
-    form = read(files("importer.exports").joinpath("templates", f"{template}.yaml").read_text("utf-8"))
+    form = _template(template)
     port = form.get("port")
     place = Placement(pinned=bool(form.get("pinned"))) if port is None else inside(port)
     service = served(document, receipt, options, place, fetches=True)
@@ -55,7 +59,7 @@ def export(template: str, document: Document, receipt: Receipt | None, options: 
     if known and not features:
         reason = Reason(Unexportable.NO_FEATURE, consumer=form["consumer"], uses=uses)
         raise refused(document, reason, Reason(ExportRemedy.OTHER_FORMAT))
-    values = {
+    values: dict[str, object] = {
         "$name": name,
         "$served": origin.name,
         "$labels": labels(origin),
@@ -70,14 +74,51 @@ def export(template: str, document: Document, receipt: Receipt | None, options: 
         "$token": secret("HF_TOKEN", SECRET, SECRET_KEY, optional=True),
         "$variables": variables(chosen),
         "$quantities": wanted.quantities,
-        "$pod": None if port is None else pod(service, document, wanted.quantities, port),
+        "$unprivileged": unprivileged(),
     }
+    if port is not None:
+        values |= _of_job(document, options, origin.name, BUILDS[service.device]) | _of_pod(service, port)
+        values["$pod"] = _filled(_template("pod"), values)
     objects = _filled(form["objects"], values)
-    count = devices(document)
-    checked = unrun(form["comment"], name=name, secret=SECRET, key=SECRET_KEY, count=count)
-    comments = [*service.comments, checked, *([wanted.comment] if form.get("amounts", True) else [])]
-    text = manifests([*config_map(service, objects[0]["metadata"]), *objects], comments)
-    return Exported({f"{origin.name}.{form['file']}": text}, service.lost)
+    fields = {"name": name, "count": devices(document), "importer": values.get("$importer")}
+    checked = unrun(form["comment"], secret=SECRET, key=SECRET_KEY, **fields)
+    serves = form.get("serves", True)
+    comments = service.comments if serves else origin.comments()
+    comments = [*comments, checked, *([wanted.comment] if form.get("amounts", True) else [])]
+    settings = config_map(service, objects[0]["metadata"]) if serves else []
+    text = manifests([*settings, *objects], comments)
+    return Exported({f"{origin.name}.{form['file']}": text}, service.lost if serves else ())
+
+
+def _template(name: str) -> Any:
+    return read(files("importer.exports").joinpath("templates", f"{name}.yaml").read_text("utf-8"))
+
+
+def _of_pod(service: Service, port: int) -> dict[str, object]:
+    """Return the values of a pod with the server of a document, with its files where it has some."""
+    mount = {"name": "settings", "mountPath": SETTINGS, "readOnly": True}
+    volume = {"name": "settings", "configMap": {"name": settings_name(service.origin.name)}}
+    return {
+        "$model": literal(service.origin.model),
+        "$words": [literal(word) for word in service.words],
+        "$port": port,
+        "$mounts": [mount] if service.files else [],
+        "$volumes": [volume] if service.files else [],
+    }
+
+
+def _of_job(document: Document, options: Options, name: str, build: str) -> dict[str, object]:
+    """Return the values of a job that validates a document by importer, in an image that nobody publishes."""
+    held = {f"{name}.yaml": yaml_text(document, [])}
+    if options.template is not None:
+        held[options.template.path.name] = options.template.text
+    run = shlex.join(["python3", "-P", "-m", "importer", "validate", name, "--dir", WORK])
+    return {
+        "$job": f"validate-{object_name(name)}"[:NAME].rstrip("-"),
+        "$document": held,
+        "$importer": f"importer-vllm:v{version(document, build)}",
+        "$validate": literal(f"cp {INPUT}/* {WORK}/ && exec {run}"),
+    }
 
 
 def _filled(part: Any, values: Mapping[str, object]) -> Any:
