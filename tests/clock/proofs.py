@@ -14,8 +14,10 @@ from importer.chat_template.request_coverage import check, compare, conversation
 from importer.chat_template.samples import Sample, SampleCall, Thinking
 from importer.chat_template.study import TemplateAnalysis
 from importer.engines.parsers import ReadCall, Reading, Replay
-from importer.proof import prompts, response_template, verdicts
-from importer.proof.prompts import CONVERSATIONS, LONGEST, PromptCase, leaves
+from importer.proof import prompt_difference, response_template, verdicts
+from importer.proof.conversations import CONVERSATIONS, leaves
+from importer.proof.prompts import LONGEST
+from importer.proof.result import PromptCase
 from importer.signals import template_markers
 from tests.clock.repositories import as_is
 
@@ -55,9 +57,9 @@ def differing(text: str) -> None:
     values = "".join(str(leaf.value) for leaf in LEAVES[0])
     for parts in LEAVES:
         for ours, theirs in ((text + "a", text + "b"), (text + values, text), (text, text[::-1])):
-            prompts.difference("a", ours, theirs, parts)
-            prompts.wholeness(ours, parts)
-            prompts.moved(ours, theirs, text[:9], text[-9:])
+            prompt_difference.difference("a", ours, theirs, parts)
+            prompt_difference.wholeness(ours, parts)
+            prompt_difference.moved(ours, theirs, text[:9], text[-9:])
 
 
 def analysed(text: str) -> TemplateAnalysis:
@@ -125,7 +127,7 @@ READERS = (
     ("request coverage", prompted, "chat_template.request_coverage.compare chat_template.request_coverage.check", 16_000, as_is),
     ("request coverage, often", repeated, "chat_template.request_coverage.compare", 40_000, as_is),
     ("the request coverage of roles", turned, "chat_template.request_coverage.compare", 16_000, as_is),
-    ("prompts of engines", differing, "proof.prompts", LONGEST // 10, as_is),
+    ("prompts of engines", differing, "proof.prompt_difference", LONGEST // 10, as_is),
     ("response templates", derived, "proof.response_template", 12_000, analysed),
     ("response templates of JSON", derived, "proof.response_template", 24_000, jsoned),
     ("a rendered template", evidenced,

@@ -22,21 +22,15 @@ from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt, Tokens
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
-from importer.proof.prompts import (
-    CONVERSATIONS,
-    Ours,
-    PromptCase,
-    compare,
-    difference,
-    leaves,
-    moved,
-    shaped,
-)
+from importer.proof.conversations import CONVERSATIONS, leaves, shaped
+from importer.proof.prompt_difference import difference, moved
+from importer.proof.prompts import Ours, compare
 from importer.proof.result import (
     FORMAT,
     KEY,
     FormatOutcome,
     FrontendPrompts,
+    PromptCase,
     PromptDifference,
     as_json,
     downgraded,
@@ -115,7 +109,7 @@ def test_a_date_is_that_of_the_engines_rendering() -> None:
     text = texts.CHATML_JSON + "{{ strftime_now('%d %B %Y') }}"
     day = 86_400.0
     found = ours(text).references([PromptCase.PLAIN], moments=(0.0, day))[PromptCase.PLAIN]
-    assert [one[-15:] for one in found.texts] == ["15 January 2026", "16 January 2026"]
+    assert [one[-15:] for one in found] == ["15 January 2026", "16 January 2026"]
     assert date_at(now()) == datetime.now(UTC).astimezone().date().isoformat()
 
 

@@ -13,8 +13,10 @@ from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.engines.deaths import Accident
 from importer.engines.worker_process import JsonLinesWorker, WorkerLostError
 from importer.launcher import Purpose, isolated
-from importer.proof.prompts import CONVERSATIONS, PromptCase, difference, leaves
+from importer.proof.conversations import CONVERSATIONS, leaves
+from importer.proof.prompt_difference import difference
 from importer.proof.response_template import derive
+from importer.proof.result import PromptCase
 from tests.clock.proofs import jsoned
 
 DIGITS = "&#" + "9" * 5_000 + ";"
