@@ -48,7 +48,7 @@ class Step:
     unless: str | None = None
 
 
-Plan = tuple[Pip | Step, ...]
+Plan = tuple[Step, ...]
 
 
 @frozen
@@ -214,17 +214,12 @@ class Engine(ABC):
         return sent_by_client(document, self.per_request) | (stopwords(document) if self.stops else {})
 
 
-def locked(lock: Path) -> Pip:
+def locked(lock: Path) -> Step:
     """Return the install of a lock file as it stands: each package by its hash, none resolved anew.
 
     pip may take a later release of a package that another one wants with an extra, and then refuses it.
     """
-    return ("install", "--require-hashes", "--no-deps", "--requirement", str(lock))
-
-
-def steps(engine: Environment) -> tuple[Step, ...]:
-    """Return the plan with every command as a step."""
-    return tuple(step if isinstance(step, Step) else Step(step) for step in engine.plan())
+    return Step(("install", "--require-hashes", "--no-deps", "--requirement", str(lock)))
 
 
 # Values without an effect, so that no client has to send them.

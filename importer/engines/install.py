@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal
 
 from importer import config, launcher
-from importer.engines.base import Environment, Pip, Step, steps
+from importer.engines.base import Environment, Pip, Step
 from importer.errors import DocumentError, EngineError
 from importer.frozen import frozen
 from importer.launcher import Purpose, isolated
@@ -155,7 +155,7 @@ def digest(engine: Environment) -> str:
     """Return the sha256 over everything that decides the content of an environment, constraint files
     included.
     """
-    plan = [(*step.pip, *(step.otherwise or ()), step.unless or "") for step in steps(engine)]
+    plan = [(*step.pip, *(step.otherwise or ()), step.unless or "") for step in engine.plan()]
     files = {
         word: Path(word).read_text(encoding="utf-8")
         for step in plan
@@ -216,7 +216,7 @@ def _make(engine: Environment, root: Path, report: Progress, deadline: float) ->
         report("making an environment")
         bare = ["--without-pip"] if _has_pip() else []
         run(engine.name, isolated("-m", "venv", *bare, str(venv)), log, report)
-        for step in steps(engine):
+        for step in engine.plan():
             _perform(engine, step, root, report, deadline)
         version = _version(python_of(root), engine.distributions)
         if version is None:

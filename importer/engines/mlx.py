@@ -15,7 +15,7 @@ from importer.engines.base import (
     Address,
     Engine,
     Launch,
-    Pip,
+    Plan,
     Readiness,
     Unstartable,
     invalid,
@@ -53,7 +53,7 @@ class Mlx(Engine):
     takes_template: bool = True
     per_request: tuple[str, ...] = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 
-    def plan(self) -> tuple[Pip, ...]:
+    def plan(self) -> Plan:
         """Return one command: every package of the constraints, checked by its hash.
 
         On Linux they hold mlx's library for processors, on macOS the one for Metal.

@@ -14,7 +14,7 @@ from importer.engines.base import (
     Address,
     Engine,
     Launch,
-    Pip,
+    Plan,
     Unstartable,
     apart,
     invalid,
@@ -48,7 +48,7 @@ class MlxVlm(Engine):
     )  # fmt: skip
     stops: bool = False  # its server ignores stop words
 
-    def plan(self) -> tuple[Pip, ...]:
+    def plan(self) -> Plan:
         """Return one command: every package of the constraints, checked by its hash.
 
         On Linux they hold mlx's library for processors, on macOS the one for Metal.

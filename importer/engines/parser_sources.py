@@ -27,6 +27,7 @@ from importer import config, wheels
 from importer.engines import registries
 from importer.engines.base import Plan, locked
 from importer.engines.install import (
+    LOG,
     SOURCES,
     Installed,
     digest,
@@ -256,29 +257,23 @@ def _digest(registry: registries.Registry) -> str:
 def _make(
     backend: str, registry: registries.Registry, root: Path, packages: Installed, texts: Mapping[str, str]
 ) -> Installed:
+    sources, name = root / SOURCES, f"{backend}{SUFFIX}"
     shutil.rmtree(root, ignore_errors=True)
     try:
-        return _written(backend, registry, root, packages, texts)
+        for path, text in texts.items():
+            place = sources / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        bare = isolated("-m", "venv", "--without-pip", str(root / "venv"), python=str(packages.python))
+        run(name, bare, root / LOG)
+        python = python_of(root)
+        own = places(python)[0]  # relative to it: the home may move
+        paths = "".join(f"{os.path.relpath(place, own)}\n" for place in (*places(packages.python), sources))
+        (own / PATHS).write_text(paths, encoding="utf-8")
+        write_stamp(root, {"digest": _digest(registry), "engine": name, "version": registry.version})
     except OSError:
         shutil.rmtree(root, ignore_errors=True)
         raise
-
-
-def _written(
-    backend: str, registry: registries.Registry, root: Path, packages: Installed, texts: Mapping[str, str]
-) -> Installed:
-    sources, log = root / SOURCES, root / "install.log"
-    for path, text in texts.items():
-        place = sources / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-    name = f"{backend}{SUFFIX}"
-    run(name, isolated("-m", "venv", "--without-pip", str(root / "venv"), python=str(packages.python)), log)
-    python = python_of(root)
-    own = places(python)[0]  # relative to it: the home may move
-    paths = "".join(f"{os.path.relpath(place, own)}\n" for place in (*places(packages.python), sources))
-    (own / PATHS).write_text(paths, encoding="utf-8")
-    write_stamp(root, {"digest": _digest(registry), "engine": name, "version": registry.version})
     return Installed(name, registry.version, python, "parsers", root)
 
 

