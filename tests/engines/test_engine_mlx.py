@@ -5,11 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +13,10 @@ import pytest
 from importer.demo import MODEL
 from importer.engines import get, process_group
 from importer.engines.install import Installed
-from importer.engines.ports import is_free
 from importer.engines.process import EngineServer, serve
-from importer.errors import EngineError
-from tests.tiers import one_of_each
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine
-REPO = Path(__file__).parents[2]
 DOCUMENT = {
     "name": "demo",
     "parameters": {"temperature": 0, "top_k": 1, "max_tokens": 3},
@@ -93,25 +85,3 @@ def test_it_stops_with_nothing_left(served: EngineServer) -> None:
     report = served.stop()
     assert (report.group_ended, report.port_free, report.killed) == (True, True, False)
     assert not process_group.alive(served.pid)
-
-
-def test_an_environment_without_the_engine_is_explained(importer_home: Path) -> None:
-    with pytest.raises(EngineError) as caught, serve(get("mlx"), Path(sys.executable), DOCUMENT, MODEL):
-        pass
-    assert "lacks mlx_lm" in caught.value.message
-
-
-@pytest.mark.parametrize("number", one_of_each([signal.SIGKILL, signal.SIGINT]))
-def test_it_does_not_outlive_its_owner(
-    number: signal.Signals, mlx_engine: Installed, importer_home: Path
-) -> None:
-    command = [sys.executable, "-m", "tests.serving_script", "mlx", str(mlx_engine.python), str(MODEL)]
-    owner = subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert owner.stdout is not None
-    with owner.stdout:
-        pid, port = (int(word) for word in owner.stdout.readline().split())
-        assert process_group.alive(pid)
-        owner.send_signal(number)
-        owner.wait(PATIENCE)
-    assert wait_until(lambda: not process_group.alive(pid))
-    assert is_free(port)

@@ -13,7 +13,7 @@ from importer.engines import get
 from importer.engines.install import Installed
 from importer.engines.process import serve
 from tests.commandline import whole_receipt
-from tests.engines.test_engine_mlx import WEATHER, request
+from tests.engines.test_engine_mlx import request
 
 # In the test command test_images_engine.py starts it.
 pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("mlx-vlm")]
@@ -51,16 +51,3 @@ def test_it_thinks_when_the_document_reads_thoughts(mlx_vlm_engine: Installed, i
         thoughts.append(answer["choices"][0]["message"]["reasoning"])
     assert thoughts[0] is None
     assert "greeting" in thoughts[1]
-
-
-def test_a_request_may_name_the_parser(mlx_vlm_engine: Installed, importer_home: Path) -> None:
-    body = {"messages": [{"role": "user", "content": "What is the weather in Paris?"}], "tools": [WEATHER]}
-    with serve(get("mlx-vlm"), mlx_vlm_engine.python, {"name": "m"}, MODEL) as served:
-        found = [
-            request(served.port, "/v1/chat/completions", body | {"model": served.model} | named)
-            for named in ({}, {"tool_parser": "mistral"})
-        ]
-    inferred, other = (answer["choices"][0]["message"] for answer in found)
-    assert inferred["tool_calls"][0]["function"]["name"] == "get_weather"
-    assert other["tool_calls"] is None
-    assert "<tool_call>" in other["content"]

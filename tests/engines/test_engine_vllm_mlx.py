@@ -10,9 +10,8 @@ import pytest
 
 from importer.cli.main import run
 from importer.demo import MODEL
-from importer.engines import get, registries
+from importer.engines import get
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserWorker
 from importer.engines.process import serve
 from tests.commandline import whole_receipt
 from tests.engines.test_engine_mlx import request
@@ -53,15 +52,6 @@ def test_the_demo_model_is_told_which_parser_reads_a_cut_thought(
 
     code, outcomes = validated(tmp_path / "by-hand", capfd, "--set", "reasoning_parser=qwen3")
     assert (code, wrong(outcomes)) == (0, {})  # a known miss of the parser is no news of the server
-
-
-def test_its_parsers_are_those_of_the_registry(vllm_mlx_engine: Installed) -> None:
-    with ParserWorker("vllm-mlx", vllm_mlx_engine.python) as worker:
-        listed = {(p.kind, p.name): p.class_name for p in worker.list()}
-        assert worker.version() == "0.6.0"
-    known = registries.load("vllm-mlx")
-    kinds = ("tool", "reasoning")
-    assert listed == {(k, name): c for k in kinds for name, c in known.classes(k).items()}
 
 
 @pytest.mark.parametrize("batching", one_of_each([True, False]))

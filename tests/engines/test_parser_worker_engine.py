@@ -70,7 +70,7 @@ def readers(worker, tokens, sample, kind="tool"):
     }
 
 
-@pytest.mark.parametrize("engine", one_of_each(["mlx", "vllm", "mlx-vlm"]))
+@pytest.mark.parametrize("engine", one_of_each(["mlx", "vllm", "mlx-vlm", "vllm-mlx"]))
 def test_the_worker_lists_what_the_registry_says(engine, request, fresh_workers):
     """The one test of each engine's worker that no recording answers."""
     installed = request.getfixturevalue(f"{engine.replace('-', '_')}_engine")

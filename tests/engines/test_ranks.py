@@ -9,7 +9,6 @@ import pytest
 
 from importer.engines import mlx
 from importer.engines.mlx import Mlx
-from importer.engines.ports import free_ports, is_free
 from importer.engines.vllm import VllmCuda
 from importer.errors import DocumentError
 
@@ -64,11 +63,6 @@ def test_hosts_of_a_file_take_the_place_of_a_number(tmp_path: Path) -> None:
 def test_what_cannot_be_meant_is_said(document: dict[str, Any], says: str) -> None:
     with pytest.raises(DocumentError, match=says):
         launched(document)
-
-
-def test_ports_in_a_row_are_free() -> None:
-    first = free_ports(3)
-    assert all(is_free(port) for port in range(first, first + 3))
 
 
 def settings(**engine_args: Any) -> list[str]:

@@ -22,12 +22,10 @@ from tests.engines.test_parser_worker_engine import (
     JSON,
     MARKERS,
     OPENED,
-    TAGS,
     TALK,
     THOUGHT,
     TOOLS,
     calls,
-    readers,
 )  # fmt: skip
 from tests.waiting import PATIENCE
 
@@ -46,13 +44,6 @@ def test_the_binary_has_the_parsers_of_the_registry(rust):
         listed = {p.name: (p.class_name, p.module, p.aliases) for p in rust.list() if p.kind == kind}
         known = {e.name: (e.class_name, e.module, e.aliases) for e in registry.entries[kind].values()}
         assert listed == known
-
-
-def test_each_format_is_read_by_its_parsers_and_no_other(rust):
-    hermes, tags = readers(rust, CHATML, JSON), readers(rust, CHATML, TAGS)
-    assert {"hermes", "qwen3_json", "granite4"} <= hermes
-    assert {"qwen3_coder", "qwen3_xml"} <= tags
-    assert not hermes & tags
 
 
 def test_calls_reasoning_and_answers_whole_and_streamed(rust):
@@ -85,13 +76,6 @@ def test_a_parser_for_both_kinds_is_started_for_both(rust):
     ask = ParserQuestion("gemma4")
     (reading,) = rust.read(tokens, [Sample("one-call", ASK, text, tools=TOOLS)], [ask])[ask]
     assert calls(reading) == [("weather", {"city": "Rome", "days": 3})]
-
-
-def test_an_unknown_name_is_an_error_with_the_servers_words(rust):
-    ask = ParserQuestion("nosuch")
-    (reading,) = rust.read(CHATML, [JSON], [ask])[ask]
-    assert reading.error is not None
-    assert "`nosuch` is not registered" in render(reading.error)
 
 
 def document(**more: Any) -> dict[str, Any]:
