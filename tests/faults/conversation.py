@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 Data = dict[str, Any]
 
@@ -41,14 +41,6 @@ class Conversation:
     def calls(self, data: Data) -> Iterator[Data]:
         for part in self.parts(data):
             yield from part.get("tool_calls") or ()
-
-
-Named = TypeVar("Named", bound=Callable[..., Any])
-
-
-def by_name(*operations: Named) -> dict[str, Named]:
-    """Operations by their names, as ``wire.py`` is told them."""
-    return {operation.__name__: operation for operation in operations}
 
 
 class Broken(Exception):

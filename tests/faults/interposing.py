@@ -8,7 +8,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from tests.faults.conversation import Conversation, Data, TooLarge, by_name
+from tests.faults.conversation import Conversation, Data, TooLarge
 
 CAP = 24  # tokens
 LARGE = 4096  # bytes
@@ -138,12 +138,3 @@ def letters_halved(lines: Iterable[bytes]) -> Iterator[bytes]:
             piece, rest = rest[:PIECE], rest[PIECE:]
             yield piece.decode("utf-8", "replace").encode()
     yield rest.decode("utf-8", "replace").encode()
-
-
-BEFORE = by_name(
-    letters_dropped, tags_dropped, spaces_collapsed, system_joined, large_refused, answers_capped, warmed,
-    seed_dropped, format_dropped, logprobs_dropped, stream_options_dropped, keys_sorted, strict_dropped,
-)  # fmt: skip
-AFTER = by_name(answers_crossed)
-STREAMS = by_name(stream_kept, letters_halved)
-STATUSES = by_name(refusals_broken)

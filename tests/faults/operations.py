@@ -6,7 +6,7 @@ import json
 import os
 import signal
 
-from tests.faults.conversation import Broken, Busy, Conversation, Data, by_name
+from tests.faults.conversation import Broken, Busy, Conversation, Data
 
 MIDWAY = 12  # chats
 MANY = 5  # requests at once
@@ -332,17 +332,3 @@ def tool_names_forgotten(chat: Conversation, _data: Data) -> None:
     """Descriptions and parameters of tools do not reach the template."""
     for tool in chat.request.get("tools") or ():
         tool["function"] = {"name": tool["function"]["name"]}
-
-
-BEFORE = by_name(
-    limit_unheard, tools_dropped, system_dropped, last_turn_only, breaks_on_results, dies_midway,
-    history_as_text, stop_kept_aside, long_prompts_cut, answers_swapped, turned_away, slot_kept,
-    choice_unheard, schema_unheard, one_token_more, switches_unheard, tool_names_forgotten,
-)  # fmt: skip
-AFTER = by_name(
-    finish_is_stop, finish_is_stop_when_cut, arguments_twice, values_as_text, streamed_call_as_text,
-    streamed_brace_lost, no_ids, one_index, streamed_end_token, reasoning_lost_when_streamed, counts_nothing,
-    names_invented, arguments_again, one_id, no_finish, first_call_only, prompt_counted_twice, stop_shown,
-    letters_cut, answer_as_thought, arguments_as_object, names_prefixed, cached_above_prompt, last_words_lost,
-    calls_shown_too,
-)  # fmt: skip

@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from tests.faults.conversation import Conversation, Data, by_name
+from tests.faults.conversation import Conversation, Data
 
 
 def names_repeated(chat: Conversation, data: Data) -> None:
@@ -107,11 +107,3 @@ def letters_as_latin_1(chat: Conversation, data: Data) -> None:
 def no_done(_chat: Conversation, line: bytes) -> bytes:
     """A stream just ends."""
     return b"" if b"[DONE]" in line else line
-
-
-BEFORE = by_name(results_reversed)
-AFTER = by_name(
-    names_repeated, no_index, thoughts_renamed, plain_ends_as_call, whole_numbers_pointed, answers_remembered,
-    letters_as_latin_1,
-)  # fmt: skip
-LINES = by_name(no_done)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,8 @@ class Json:
     keys: Mapping[str, Any]
 
     def plant(self, site: Site) -> None:
-        path = site.folder / self.file
-        data = json.loads(path.read_text(encoding="utf-8"))
-        put(data, self.keys)
-        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        with edited(site, self.file) as data:
+            put(data, self.keys)
 
 
 @dataclass(frozen=True)
@@ -88,17 +87,14 @@ class Blank:
     tokens: tuple[str, ...]
 
     def plant(self, site: Site) -> None:
-        path = site.folder / "model.safetensors"
-        data = bytearray(path.read_bytes())
-        start = 8 + int.from_bytes(data[:8], "little")
-        rows = json.loads(data[8:start])["model.embed_tokens.weight"]
-        first, last = (start + offset for offset in rows["data_offsets"])
-        width = (last - first) // rows["shape"][0]
-        for token in json.loads((site.folder / "tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]:
-            if token["content"] in self.tokens:
-                at = first + token["id"] * width
-                data[at : at + width] = bytes(width)
-        path.write_bytes(data)
+        with weights_of(site) as (names, data), edited(site, "tokenizer.json") as tokenizer:
+            rows = names["model.embed_tokens.weight"]
+            first, last = rows["data_offsets"]
+            width = (last - first) // rows["shape"][0]
+            for token in tokenizer["added_tokens"]:
+                if token["content"] in self.tokens:
+                    at = first + token["id"] * width
+                    data[at : at + width] = bytes(width)
 
 
 @dataclass(frozen=True)
@@ -109,19 +105,15 @@ class TokensSwapped:
     other: str
 
     def plant(self, site: Site) -> None:
-        path, settings = site.folder / "tokenizer.json", site.folder / "tokenizer_config.json"
         swapped = {self.one: self.other, self.other: self.one}
-        data = json.loads(path.read_text(encoding="utf-8"))
-        vocabulary = data["model"]["vocab"]
-        numbers = {new: vocabulary[old] for old, new in swapped.items()}
-        vocabulary |= numbers
-        for token in data["added_tokens"]:
-            token["id"] = numbers.get(token["content"], token["id"])
-        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-        told = json.loads(settings.read_text(encoding="utf-8"))
-        for token in told["added_tokens_decoder"].values():
-            token["content"] = swapped.get(token["content"], token["content"])
-        settings.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+        with edited(site, "tokenizer.json") as data, edited(site, "tokenizer_config.json") as settings:
+            vocabulary = data["model"]["vocab"]
+            numbers = {new: vocabulary[old] for old, new in swapped.items()}
+            vocabulary |= numbers
+            for token in data["added_tokens"]:
+                token["id"] = numbers.get(token["content"], token["id"])
+            for token in settings["added_tokens_decoder"].values():
+                token["content"] = swapped.get(token["content"], token["content"])
 
 
 @dataclass(frozen=True)
@@ -131,12 +123,10 @@ class WordsExchanged:
     pairs: tuple[tuple[str, str], ...]
 
     def plant(self, site: Site) -> None:
-        path = site.folder / "tokenizer.json"
-        data = json.loads(path.read_text(encoding="utf-8"))
-        vocabulary = data["model"]["vocab"]
-        for one, other in self.pairs:
-            vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
-        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        with edited(site, "tokenizer.json") as data:
+            vocabulary = data["model"]["vocab"]
+            for one, other in self.pairs:
+                vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
 
 
 @dataclass(frozen=True)
@@ -146,14 +136,12 @@ class WordsMoved:
     first: int
 
     def plant(self, site: Site) -> None:
-        path = site.folder / "tokenizer.json"
-        data = json.loads(path.read_text(encoding="utf-8"))
-        vocabulary = data["model"]["vocab"]
-        last = max(vocabulary.values())
-        for word, number in vocabulary.items():
-            if number >= self.first:
-                vocabulary[word] = self.first if number == last else number + 1
-        path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+        with edited(site, "tokenizer.json") as data:
+            vocabulary = data["model"]["vocab"]
+            last = max(vocabulary.values())
+            for word, number in vocabulary.items():
+                if number >= self.first:
+                    vocabulary[word] = self.first if number == last else number + 1
 
 
 @dataclass(frozen=True)
@@ -164,11 +152,11 @@ class TensorsSwapped:
     other: str
 
     def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        ends = [name.removeprefix(self.one) for name in names if name.startswith(self.one)]
-        for end in ends:
-            names[self.one + end], names[self.other + end] = names[self.other + end], names[self.one + end]
-        save_tensors(site, names, data)
+        with weights_of(site) as (names, _):
+            ends = [name.removeprefix(self.one) for name in names if name.startswith(self.one)]
+            for end in ends:
+                one, other = self.one + end, self.other + end
+                names[one], names[other] = names[other], names[one]
 
 
 @dataclass(frozen=True)
@@ -179,11 +167,10 @@ class Shifted:
     rows: int
 
     def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        first, last = names[self.tensor]["data_offsets"]
-        cut = last - self.rows * (last - first) // names[self.tensor]["shape"][0]
-        data[first:last] = data[cut:last] + data[first:cut]
-        save_tensors(site, names, data)
+        with weights_of(site) as (names, data):
+            first, last = names[self.tensor]["data_offsets"]
+            cut = last - self.rows * (last - first) // names[self.tensor]["shape"][0]
+            data[first:last] = data[cut:last] + data[first:cut]
 
 
 @dataclass(frozen=True)
@@ -193,10 +180,9 @@ class NotNumbers:
     tensor: str
 
     def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        first, last = names[self.tensor]["data_offsets"]
-        data[first:last] = b"\xc0\x7f" * ((last - first) // 2)
-        save_tensors(site, names, data)
+        with weights_of(site) as (names, data):
+            first, last = names[self.tensor]["data_offsets"]
+            data[first:last] = b"\xc0\x7f" * ((last - first) // 2)
 
 
 @dataclass(frozen=True)
@@ -235,12 +221,9 @@ class Rounded:
     bits: int
 
     def plant(self, site: Site) -> None:
-        path = site.folder / "model.safetensors"
-        data = bytearray(path.read_bytes())
-        start = 8 + int.from_bytes(data[:8], "little")
         mask = 0xFF & ~((1 << (7 - self.bits)) - 1)  # bf16 has seven bits of fraction, all in the low byte
-        data[start::2] = bytes(b & mask for b in data[start::2])
-        path.write_bytes(data)
+        with weights_of(site) as (_, data):
+            data[::2] = bytes(b & mask for b in data[::2])
 
 
 @dataclass(frozen=True)
@@ -250,13 +233,10 @@ class TokenLost:
     text: str
 
     def plant(self, site: Site) -> None:
-        tokenizer, settings = site.folder / "tokenizer.json", site.folder / "tokenizer_config.json"
-        data = json.loads(tokenizer.read_text(encoding="utf-8"))
-        data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] != self.text]
-        tokenizer.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
-        told = json.loads(settings.read_text(encoding="utf-8"))
-        kept = {i: t for i, t in told["added_tokens_decoder"].items() if t["content"] != self.text}
-        settings.write_text(json.dumps({**told, "added_tokens_decoder": kept}), encoding="utf-8")
+        with edited(site, "tokenizer.json") as data, edited(site, "tokenizer_config.json") as settings:
+            data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] != self.text]
+            known = settings["added_tokens_decoder"]
+            settings["added_tokens_decoder"] = {i: t for i, t in known.items() if t["content"] != self.text}
 
 
 @dataclass(frozen=True)
@@ -296,6 +276,23 @@ def put(data: dict[str, Any], keys: Mapping[str, Any]) -> None:
             inner.pop(last, None)
         else:
             inner[last] = value
+
+
+@contextmanager
+def edited(site: Site, file: str) -> Iterator[dict[str, Any]]:
+    """A JSON file of the model, written as the block leaves it."""
+    path = site.folder / file
+    data = json.loads(path.read_text(encoding="utf-8"))
+    yield data
+    path.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+
+
+@contextmanager
+def weights_of(site: Site) -> Iterator[tuple[dict[str, Any], bytearray]]:
+    """The weights' header by tensors and the bytes behind it, saved as the block leaves them."""
+    names, data = tensors(site)
+    yield names, data
+    save_tensors(site, names, data)
 
 
 def tensors(site: Site) -> tuple[dict[str, Any], bytearray]:

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 
 from tests.faults.fault import Site
-from tests.faults.steps import WEIGHTS, save_tensors, tensors
+from tests.faults.steps import WEIGHTS, save_tensors, tensors, weights_of
 
 INDEX = "model.safetensors.index.json"
 SHARD = "model-{}-of-00002.safetensors"
@@ -23,11 +23,10 @@ class Added:
     amount: float
 
     def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        for name in (n for n in names if n.endswith(self.end)):
-            first, last = names[name]["data_offsets"]
-            data[first:last] = _added(data[first:last], self.amount)
-        save_tensors(site, names, data)
+        with weights_of(site) as (names, data):
+            for name in (n for n in names if n.endswith(self.end)):
+                first, last = names[name]["data_offsets"]
+                data[first:last] = _added(data[first:last], self.amount)
 
 
 @dataclass(frozen=True)
@@ -39,12 +38,11 @@ class RowsEmpty:
     count: int
 
     def plant(self, site: Site) -> None:
-        names, data = tensors(site)
-        start, end = names[self.tensor]["data_offsets"]
-        width = (end - start) // names[self.tensor]["shape"][0]
-        at = start + self.first * width
-        data[at : at + self.count * width] = bytes(self.count * width)
-        save_tensors(site, names, data)
+        with weights_of(site) as (names, data):
+            start, end = names[self.tensor]["data_offsets"]
+            width = (end - start) // names[self.tensor]["shape"][0]
+            at = start + self.first * width
+            data[at : at + self.count * width] = bytes(self.count * width)
 
 
 @dataclass(frozen=True)

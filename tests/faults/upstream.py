@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.faults.conversation import Broken, Conversation, Data, by_name
+from tests.faults.conversation import Broken, Conversation, Data
 
 LARGE = 1800  # bytes
 MORE = 8  # tokens
@@ -154,14 +154,3 @@ def other_bytes(_chat: Conversation, data: Data) -> None:
         for entry in (choice.get("logprobs") or {}).get("content") or ():
             if entry.get("bytes"):
                 entry["bytes"] = [one ^ 1 for one in entry["bytes"]]
-
-
-BEFORE = by_name(
-    results_in_parts, large_fails, limit_exceeded_in_streams, stop_dropped, choice_of_none_dropped,
-    keywords_dropped, last_word_twice,
-)  # fmt: skip
-AFTER = by_name(
-    call_ends_in_singular, streamed_calls_vanish, calls_vanish, calls_in_the_thought,
-    answer_beside_tools_as_thought, streamed_thoughts_vanish, thoughts_shown_behind_results, cut_calls_break,
-    prompt_counted_as_none, failure_is_empty, other_bytes,
-)  # fmt: skip

@@ -7,11 +7,12 @@ and serves the same on PORT, but for what the operations do.
 from __future__ import annotations
 
 import http.client
+import inspect
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # the engine's Pyt
 from tests.faults import interposing, operations, relaying, upstream
 from tests.faults.conversation import Broken, Conversation, State
 
-BEFORE = operations.BEFORE | relaying.BEFORE | interposing.BEFORE | upstream.BEFORE
-AFTER = operations.AFTER | relaying.AFTER | interposing.AFTER | upstream.AFTER
-LINES = relaying.LINES
-STREAMS = interposing.STREAMS
-STATUSES = interposing.STATUSES
+
+def named(*, of: str) -> dict[str, Callable[..., Any]]:
+    """The operations on this, by their last argument: a request has no data of an answer yet."""
+    modules = (operations, relaying, interposing, upstream)
+    every = (one for module in modules for one in vars(module).values() if inspect.isfunction(one))
+    public = (one for one in every if not one.__name__.startswith("_"))
+    return {one.__name__: one for one in public if [*inspect.signature(one).parameters][-1] == of}
+
+
+BEFORE, AFTER, LINES = (named(of=name) for name in ("_data", "data", "line"))
+STREAMS, STATUSES = (named(of=name) for name in ("lines", "status"))
 CHATS = "/v1/chat/completions"
 
 
