@@ -237,7 +237,9 @@ def _switch(
     for name in dict.fromkeys(n for s in settings for n in s):
         mine = [r for r in rows if name in r[0]] + [r for r in rows if not r[0]]
         closed = [r for r in mine if is_closed(r[2], markers)]
-        named_off = [r for r in mine if r[0] and VARIABLE.search(name) and _means_off(r[0][name])]
+        named_off = [
+            r for r in mine if r[0] and VARIABLE.search(name) and str(r[0][name]).lower() in OFF_WORDS
+        ]
         offs = closed or [r for r in named_off if not is_open(r[2], markers)]
         ons = [r for r in mine if is_open(r[2], markers)] or [r for r in mine if r not in offs]
         ons.sort(key=lambda r: type(r[0].get(name)) is int)  # figures of a budget behind words and no value
@@ -246,10 +248,6 @@ def _switch(
                 if on[1] != off[1]:
                     return name, on[0], off[0]
     return None, None, None
-
-
-def _means_off(value: Any) -> bool:
-    return value is False or (isinstance(value, str) and value.lower() in OFF_WORDS)
 
 
 def _default(

@@ -22,7 +22,7 @@ from importer.hub.folders import Folder
 from importer.hub.listing import LONGEST, MOST_FILES, Listing, is_safe
 from importer.hub.reference import COMMIT
 from importer.hub.safetensors import Tensor
-from importer.hub.snapshot import RepoFile, UnreadReason, text
+from importer.hub.snapshot import RepoFile, UnreadReason, git_hash, text
 from importer.reasons import Reason, ReasonKind
 
 FORMAT = 1
@@ -208,7 +208,7 @@ def store_text(sha: str, data: bytes) -> None:
 def has_hash(data: bytes, sha: str) -> bool:
     """Return whether data have the hash of a listing: git's of a small file, SHA-256 of a large one."""
     if len(sha) == SHA1:
-        return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == sha
+        return git_hash(data) == sha
     return hashlib.sha256(data).hexdigest() == sha
 
 

@@ -95,11 +95,10 @@ def content_files(snapshot: Snapshot, backend: str) -> dict[str, str] | None:
 
 def _read(snapshot: Snapshot) -> dict[str, str | None]:
     weights = {file.path for file in weight_files(snapshot.files)}
-    return {file.path: file.hash for file in snapshot.files if file.path in weights or _beside(file)}
-
-
-def _beside(file: RepoFile) -> bool:
-    return file.path.endswith(CODE) or BESIDE.fullmatch(file.path) is not None
+    read = (
+        f for f in snapshot.files if f.path in weights or f.path.endswith(CODE) or BESIDE.fullmatch(f.path)
+    )
+    return {file.path: file.hash for file in read}
 
 
 MOST = 6  # files that one import downloads, beside the card
@@ -177,7 +176,8 @@ def too_large(path: str, repo: str) -> Reason:
 
     Raises RepositoryError("too-large") for a required file.
     """
-    most = _human(size_limit(path))
+    size = size_limit(path)
+    most = f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
     refuse_unread(path, RepositoryError("too-large", file=path, repo=repo, limit=most))
     return Reason(UnreadReason.TOO_LARGE, limit=most)
 
@@ -208,7 +208,3 @@ def decode(path: str, data: bytes, repo: str) -> str | None:
         refuse_unread(path, RepositoryError("not-text", file=path, repo=repo))
         return None
     return text.removeprefix("\ufeff") if path.endswith(".md") else text
-
-
-def _human(size: int) -> str:
-    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"

@@ -68,13 +68,9 @@ def parse(body: bytes, repo: str, revision: str | None) -> Listing:
         raise MalformedListing(ListingReason.COMMIT)
     if revision is not None and COMMIT.fullmatch(revision) and commit != revision:
         raise MalformedListing(ListingReason.COMMIT)
-    return Listing(_repo_id(data, repo), commit, _files(data.get("siblings")), _info(data))
-
-
-def _repo_id(data: Mapping[str, object], requested: str) -> str:
-    """Return the canonical id: after a renaming, or with the Hub's own capitals."""
-    names = (data.get("id"), data.get("modelId"))
-    return next((name for name in names if isinstance(name, str) and is_id(name)), requested)
+    ids = (data.get("id"), data.get("modelId"))  # after a renaming, or with the Hub's own capitals
+    named = next((name for name in ids if isinstance(name, str) and is_id(name)), repo)
+    return Listing(named, commit, _files(data.get("siblings")), _info(data))
 
 
 def _files(siblings: object) -> tuple[RepoFile, ...]:
@@ -106,12 +102,14 @@ def _info(data: Mapping[str, object]) -> dict[str, object]:
     """Return the Hub's fields under importer's names; fields of a wrong type are left out."""
     card = snapshot.mapping(data.get("cardData"))
     weights = snapshot.mapping(data.get("safetensors"))
+    base = card.get("base_model")  # one id or several
+    bases = base if isinstance(base, list) else [base]
     fields = {
         "pipeline_tag": snapshot.text(data.get("pipeline_tag")),
         "library_name": snapshot.text(data.get("library_name")),
         "tags": [t for t in snapshot.listed(data.get("tags"))[:MOST_TAGS] if isinstance(t, str)],
         "card": card,
-        "base_models": _base_models(card),
+        "base_models": [n for n in bases[:MOST_TAGS] if isinstance(n, str)],
         "config": snapshot.mapping(data.get("config")) or None,
         "safetensors_total": snapshot.whole(weights.get("total")),
         "safetensors": snapshot.mapping(weights.get("parameters")) or None,
@@ -119,12 +117,6 @@ def _info(data: Mapping[str, object]) -> dict[str, object]:
         "modified": snapshot.text(data.get("lastModified")),
     }
     return {key: value for key, value in fields.items() if value is not None}
-
-
-def _base_models(card: Mapping[str, object]) -> list[str]:
-    """Return the card's base models: one id or several."""
-    named = card.get("base_model")
-    return [n for n in (named if isinstance(named, list) else [named])[:MOST_TAGS] if isinstance(n, str)]
 
 
 class ApiReason(ReasonKind):
@@ -167,14 +159,12 @@ def _tree(listing: Listing) -> list[object]:
             return files
         answer = _answer(url)
         rows = json_list(answer.body) if answer.status == 200 else []
-        files += [_sibling(row) for row in rows if isinstance(row, dict) and row.get("type") == "file"]
+        for row in (one for one in rows if isinstance(one, dict) and one.get("type") == "file"):
+            path, size, oid = row.get("path"), row.get("size"), row.get("oid")
+            large = {"sha256": snapshot.mapping(row.get("lfs")).get("oid")}
+            files.append({"rfilename": path, "size": size, "blobId": oid, "lfs": large})
         url = following(url, answer.headers) if rows else None
     raise MalformedListing(ListingReason.LARGE)
-
-
-def _sibling(row: Mapping[str, object]) -> dict[str, object]:
-    large = {"sha256": snapshot.mapping(row.get("lfs")).get("oid")}
-    return {"rfilename": row.get("path"), "size": row.get("size"), "blobId": row.get("oid"), "lfs": large}
 
 
 def json_list(body: bytes) -> list[object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,15 @@ from importer.frozen import frozen
 from importer.hub import content
 from importer.hub.content import TOKENIZERS
 from importer.hub.folders import Folder, why
-from importer.hub.snapshot import LONGEST_POINTER, POINTER, SETTINGS, RepoFile, Snapshot, UnreadReason
+from importer.hub.snapshot import (
+    LONGEST_POINTER,
+    POINTER,
+    SETTINGS,
+    RepoFile,
+    Snapshot,
+    UnreadReason,
+    git_hash,
+)
 from importer.reasons import Reason
 
 MOST_FILES = 20_000  # a model has hundreds; a home directory named by mistake has millions
@@ -163,9 +170,7 @@ def with_hashes(folder: Folder, files: tuple[RepoFile, ...]) -> tuple[RepoFile, 
             data = file.read(most + 1)
             left -= len(data)
             if len(data) <= most:
-                hashes[path] = hashlib.sha1(
-                    b"blob %d\0" % len(data) + data, usedforsecurity=False
-                ).hexdigest()
+                hashes[path] = git_hash(data)
     return tuple(replace(f, hash=hashes.get(f.path, f.hash)) for f in files)
 
 

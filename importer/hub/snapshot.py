@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -53,6 +54,11 @@ def mapping(value: object) -> Mapping[str, Any]:
 def listed(value: object) -> Sequence[Any]:
     """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else ()
+
+
+def git_hash(data: bytes) -> str:
+    """Return git's hash of a file with this content."""
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 class JsonReason(ReasonKind):

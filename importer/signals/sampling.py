@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Token, read_vocabulary
@@ -92,7 +92,8 @@ def stop_word_evidence(snapshot: Snapshot, analysis: TemplateAnalysis | None) ->
     if eos is not None and eos.id is not None:
         ids = list(dict.fromkeys([*ids, eos.id]))
     turns = [] if analysis is None else _turns(analysis, known)
-    missing = [t for t in turns if t != eos and _is_missing(t, ids, texts)]
+    unknown = not all(i in texts for i in ids)  # one of them might be a token without a number
+    missing = [t for t in turns if t != eos and t.id not in ids and not (t.id is None and unknown)]
     facts = []
     if analysis is not None and missing:
         words = [t.content for t in missing]
@@ -129,11 +130,6 @@ def _ids(data: Mapping[str, object]) -> list[int]:
         if ids:
             return list(dict.fromkeys(ids))[:MOST]
     return []
-
-
-def _is_missing(turn: Token, ids: Sequence[int], texts: Mapping[int, str]) -> bool:
-    """Return whether no list has the token; False where an id without a text might be the token."""
-    return turn.id not in ids and (turn.id is not None or all(i in texts for i in ids))
 
 
 def _turns(analysis: TemplateAnalysis, known: Mapping[str, Token]) -> list[Token]:

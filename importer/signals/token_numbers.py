@@ -56,7 +56,12 @@ def beyond(
     """Return the tokens whose number has no row, the needed ones first; none for an unknown embedding."""
     if rows is None:
         return ()
-    replaced, ends = set(_placeholders(snapshot)), set(_ends(snapshot))
+    config = config_of(snapshot)
+    parts = (snapshot.json(GENERATION), config, text_config(config))
+    replaced, ends = (
+        set(_placeholders(snapshot)),
+        {n for p in parts for key in ENDS for n in _numbers(p.get(key))},
+    )
     named = read_vocabulary(snapshot).named
     roles = {named.get("bos_token"), named.get("eos_token")}
     found = [
@@ -73,13 +78,6 @@ def evidence(found: Sequence[BeyondToken], rows: int) -> Evidence:
     reason = Reason(TokenNumberReason.BEYOND, tokens=names, count=len(found), rows=rows)
     value = {str(token.number): token.content for token in found}
     return Evidence(Rule.TOKENIZER, KEY, value, CONFIG, warning(reason))
-
-
-def _ends(snapshot: Snapshot) -> Iterator[int]:
-    config = config_of(snapshot)
-    for part in (snapshot.json(GENERATION), config, text_config(config)):
-        for key in ENDS:
-            yield from _numbers(part.get(key))
 
 
 def _placeholders(snapshot: Snapshot) -> Iterator[int]:
