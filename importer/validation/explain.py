@@ -147,6 +147,8 @@ class Seen:
 
     def _rests_on(self, cause: Seen, rank: Rank) -> bool:
         """Return whether a verdict on how a request is read, or on answers, rests on what a cause changes."""
+        if cause.alters and asks_for(self.row.outcome, Remedy.OTHER_VERSION_TEMPLATE):
+            return True
         if rank in (Rank.WRITTEN, Rank.READ) and cause.part == "configuration":
             read = self.rests_on is Rests.REQUESTS and self.part == "engine"
             traced = cause.stage is Stage.TOKENS and bool(self.row.outcome.facts)  # its texts are tokens
@@ -163,6 +165,11 @@ class Seen:
         if rank is Rank.PARSER:
             return self.weak and self.part == "engine" and (cause.names_parser or _quotes_thought(self.row))
         return self.weak and (rank is Rank.READ or self.part != "configuration")
+
+    @property
+    def alters(self) -> bool:
+        """Return whether requests are seen to be altered, which says more than that a part is missing."""
+        return asks_for(self.row.outcome, Remedy.REQUESTS_UNALTERED)
 
     @property
     def names_parser(self) -> bool:
@@ -214,7 +221,9 @@ def explained(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
         looked = [seen(row) for row in found]
         causes = [one for one in looked if one.rank is rank]
         better = [one for one in looked if one.stage in RUN and one.names_parser]
-        cause = min(causes, key=lambda one: one.row.outcome.within[:1] != CROSSED, default=None)
+        cause = min(
+            causes, key=lambda one: (one.row.outcome.within[:1] != CROSSED, not one.alters), default=None
+        )
         if rank is Rank.MODEL and len(causes) <= len(better):
             continue  # another parser reads most texts
         if cause is not None:

@@ -190,3 +190,12 @@ def test_a_refusal_without_a_remedy_explains_no_setting_that_the_engine_lacks() 
     refused = ProbeRow("message-forms", "", replace(RequestRefused(400, "no").outcome(), within=("tools",)))
     rows = explained([refused, ProbeRow("settings-read-back", "", other)])
     assert rows[1].outcome.remedy == other.remedy
+
+
+def test_what_a_request_lost_follows_from_the_alteration_that_is_named() -> None:
+    lost = differs("prompt_tokens", 7, 82, Stage.PROMPT, Reason(Remedy.OTHER_VERSION_TEMPLATE))
+    altered = differs(
+        "prompt_tokens", 10, 18, Stage.PROMPT, Reason(Remedy.REQUESTS_UNALTERED, parts=("plain",))
+    )
+    rows = explained([ProbeRow("prompt-rendered", "", lost), ProbeRow("prompt-counts", "", altered)])
+    assert [row.outcome.remedy for row in rows] == [altered.remedy] * 2
