@@ -93,7 +93,7 @@ WRONG: list[tuple[str, str, list[object]]] = [
     ("odd-character", "error", [entry(url="a\0b")]), ("odd-character", "error", [entry(urls=["a\u202eb"])]),
     ("odd-character", "error", [entry(files=[{"filename": "a\x1bm", "uri": "oci://b", "sha256": "0" * 64}])]),
     *[("no-file", "error", [entry(files=[{"filename": "a", "uri": uri, "sha256": "0" * 64}])])
-      for uri in ("hf://acme/files", "/srv/a.gguf", "https://hf.co/acme/files/blob/main/a.gguf")],
+      for uri in ("hf://a/files", "/srv/a.gguf", "https://hf.co/a/files", "https://hf.co/a/files/blob/main/a")],
     ("file-gone", "error", [entry(overrides={"mmproj": "mmproj/a.gguf"}, files=[
         {"filename": "a.gguf", "uri": "hf://acme/files/a.gguf", "sha256": "0" * 64}])]),
     ("no-hash", "warning", [entry(files=[{"filename": "a", "uri": "https://b"}])]),
