@@ -115,7 +115,7 @@ FILES: tuple[tuple[str, int, bool], ...] = (
     (r"modules\.json", 256 * KIB, False),
     (r"[1-9]_Pooling/config\.json", 256 * KIB, False),
     (r"sentence_[\w-]+_config\.json", 256 * KIB, False),
-    (r"[1-9]_Dense/config\.json", 256 * KIB, False),
+    (r"[1-9]_Dense(?:_\d+)?/config\.json", 256 * KIB, False),
     (r"config_sentence_transformers\.json", 256 * KIB, False),
     (r"additional_chat_templates/tool_use\.jinja", 1 * MIB, False),
     (r"additional_chat_templates/[\w.-]+\.jinja", 1 * MIB, False),

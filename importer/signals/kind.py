@@ -82,7 +82,7 @@ def by_adapter(snapshot: Snapshot) -> Evidence | None:
     weights = [f.path for f in snapshot.files if is_weights(f.path) and not (top and "/" in f.path)]
     if any(not ADAPTS.search(path.rpartition("/")[2]) for path in weights):
         return None
-    shown = ADAPTER if snapshot.has(ADAPTER) else next((w for w in weights if "/" not in w), None)
+    shown = ADAPTER if snapshot.has(ADAPTER) else min(weights, key=lambda w: w.count("/"), default=None)
     if shown is None or (_describes(snapshot) and not (weights and shown == ADAPTER)):
         return None
     return _of_file(shown, "adapter")

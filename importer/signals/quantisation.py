@@ -177,8 +177,8 @@ def _mlx(block: Mapping[str, object]) -> Quantised | None:
 
 def _named(block: Mapping[str, object], source: str = FILE) -> Quantised | None:
     name = block.get("quant_method")
-    if name is None:
-        return _modelopt(block, source, named=False) if _producer(block) == "modelopt" else None
+    if not name:
+        return _modelopt(block, source, named=False)
     if not (isinstance(name, str) and NAME.fullmatch(name)):
         return None
     method, quote = name.lower().replace("compressed_tensors", "compressed-tensors"), f"quant_method: {name}"

@@ -79,8 +79,10 @@ def normalises(snapshot: Snapshot) -> bool:
     return any(ends(module, "Normalize") for module in modules(snapshot))
 
 
-def dense(snapshot: Snapshot) -> int | None:
-    """Return the width of the last dense layer after the pooling, where its settings were read."""
+def width(snapshot: Snapshot, encoder: int | None) -> int | None:
+    """Return the width of the vectors: that of the last dense layer, ``None`` where its settings were not
+    read, else the encoder's.
+    """
     last = next((m for m in reversed(modules(snapshot)) if ends(m, "Dense")), None)
     settings = {} if last is None else object_of(snapshot, f"{last.get('path')}/config.json")
-    return whole(settings.get("out_features"), 1, WIDEST)
+    return encoder if last is None else whole(settings.get("out_features"), 1, WIDEST)

@@ -110,7 +110,7 @@ def _outputs(snapshot: Snapshot, kind: str, able: Abilities) -> Iterator[Evidenc
     if kind == "embedding":
         text = text_config(config_of(snapshot))
         widths = (whole(text.get(key), 1, WIDEST) for key in ("hidden_size", "d_model", "dim"))
-        width = sentences.dense(snapshot) or next(filter(None, widths), None)
+        width = sentences.width(snapshot, next(filter(None, widths), None))
         if width is not None:
             shape["dimensions"] = width
         if modules:

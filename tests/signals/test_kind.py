@@ -198,7 +198,8 @@ MLX_ADAPTER = {"model": "acme/Base-7B", "fine_tune_type": "lora"}
             True,
         ),
         (listing(adapter_config__json=ADAPTER, config__json={"model_type": "llama"}), False),
-        (listing("speech-lora/adapter_model.safetensors", "speech-lora/adapter_config.json"), False),
+        (listing("speech-lora/adapter_model.safetensors", "speech-lora/adapter_config.json"), True),
+        (listing("model.safetensors", "speech-lora/adapter_model.safetensors"), False),
         (
             listing("adapters.safetensors", "0000100_adapters.safetensors", adapter_config__json=MLX_ADAPTER),
             True,

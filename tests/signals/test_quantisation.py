@@ -76,6 +76,7 @@ def test_the_method(given: dict[str, Any], found: str | None) -> None:
         ({"quant_method": "modelopt", "quantization": {"quant_algo": "FP8"}}, "fp8-static", 8),
         ({"quant_method": "modelopt_mixed", "quant_algo": "MIXED_PRECISION"}, "mixed", None),
         ({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "NVFP4"}}, "nvfp4", 4),
+        ({"quant_method": "", "quant_algo": "NVFP4"}, "nvfp4", 4),
         ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}},
          "int4weightonly", 4),
         ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}}, "mxfp4", 4),

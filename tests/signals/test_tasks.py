@@ -125,6 +125,8 @@ def test_the_modules_name_width_and_length_of_a_vector() -> None:
     texts = {"modules.json": [*MODULES, dense], "2_Dense/config.json": {"out_features": 24}}
     config = {"architectures": ["BertModel"], "hidden_size": 64}
     assert values(snapshot(config, texts), "embedding")["outputs"] == {"dimensions": 24, "normalized": False}
+    unread = {"modules.json": texts["modules.json"]}
+    assert values(snapshot(config, unread), "embedding")["outputs"] == {"normalized": False}
     unit = {"modules.json": [*MODULES, {"path": "2_Normalize", "type": ST + "Normalize"}]}
     assert values(snapshot(config, unit), "embedding")["outputs"] == {"dimensions": 64, "normalized": True}
 
