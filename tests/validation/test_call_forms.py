@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import importer
-from importer import import_model
 from importer.chat_template.conventions import AS_WRITTEN
 from importer.chat_template.override import by_name, respelled
-from importer.errors import UsageError
-from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals import observed
 from importer.signals.evidence import Evidence, is_warning
@@ -26,7 +21,6 @@ from importer.validation.reply import Reply
 from tests.decisions.test_decide import tool
 from tests.facts import as_reason, proof, whys
 
-DEMO = Path(importer.__file__).with_name("demo") / "model"
 FENCED = '```json\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n```'
 SPELLING = (("<tool_call>", "```json"), ("</tool_call>", "```"))
 SERVED = CallForm("hermes", 0, 12, digest="own")
@@ -136,12 +130,3 @@ def test_a_template_in_the_model_s_own_spelling() -> None:
     given = by_name(AS_WRITTEN).spelled([SERVED.to_json(), WRITTEN.to_json()])
     assert given.spelling == SPELLING
     assert by_name("json").spelled([WRITTEN.to_json()]) == by_name("json")
-
-
-def test_nobody_has_seen_the_model_write(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no validation of this document has seen"):
-        import_model(str(DEMO), folder=str(tmp_path), template=AS_WRITTEN)
-
-
-def test_the_remedy_names_a_command() -> None:
-    assert "template as-written" in render(Reason(Remedy.SERVE_TEMPLATE, template=AS_WRITTEN))

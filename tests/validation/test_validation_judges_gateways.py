@@ -8,16 +8,14 @@ import pytest
 
 from importer.demo import MODEL
 from importer.hub import local
-from importer.validation import failures, proof_check, tool_markup
+from importer.validation import failures, tool_markup
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations, promise_of
-from importer.validation.outcome import Fail, NotApplicable, Stage
-from importer.validation.probes.reasoning import reasoning_apart
+from importer.validation.outcome import Fail, Stage
 from importer.validation.prompts import GREETING, SUM
 from importer.validation.rendering import PromptRendering
-from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason
 from tests.judging import remedy
 
@@ -58,29 +56,6 @@ def test_settings_that_change_the_numbers() -> None:
     plain = {"load_format": "mistral", "quantization": None, "engine_args": {"dtype": "auto"}}
     assert promise_of(plain).altering == {}
     assert promise_of({"engine_args": {"kv_bits": 2}}).altering == {"engine_args.kv_bits": 2}
-
-
-def test_a_model_that_is_told_not_to_think_by_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = Reply("Four.", "", (), "stop", Usage(10, 3))
-    monkeypatch.setattr(Client, "chat", lambda _self, _body, _log: answer)
-    promise = Expectations(reasoning_parser="x", offers=frozenset())
-    with PromptRendering(local.resolve(str(MODEL), MODEL), {"enable_thinking": False}) as silent:
-        assert isinstance(reasoning_apart.run(context(silent, promise)), NotApplicable)
-    with PromptRendering(local.resolve(str(MODEL), MODEL)) as thinking:
-        assert reasoning_apart.run(context(thinking, promise)).outcome == "inconclusive"
-
-
-def test_a_call_beside_what_the_model_did_not_write(
-    monkeypatch: pytest.MonkeyPatch, render: PromptRendering
-) -> None:
-    call = '<tool_call>\n{"name": "get_weather", "arguments": {"location": "Paris"}}\n</tool_call>'
-    monkeypatch.setattr(Context, "look", lambda _self, _prompt: None)
-    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: call)
-    assert proof_check.calls_as_proved(context(render))
-    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: "get_weather(Paris)")
-    assert not proof_check.calls_as_proved(context(render))
-    monkeypatch.setattr(Context, "raw", lambda _self, _prompt: None)
-    assert not proof_check.calls_as_proved(context(render))
 
 
 def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,8 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import cause, failures, other_apis
-from importer.validation.client import Client, Exchange
-from importer.validation.context import Context, Shared, ask_both_ways
-from importer.validation.errors import ReplyError, RequestRefused
-from importer.validation.expectations import Expectations
+from importer.validation import cause, other_apis
+from importer.validation.context import Shared, ask_both_ways
 from importer.validation.explain import explained, of_ability
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Stage
 from importer.validation.probe import Probe
@@ -21,7 +18,6 @@ from importer.validation.probes.chat import (
     judge_log_probabilities,
     no_special_tokens,
     simple_answers,
-    stream_equals_whole,
 )
 from importer.validation.probes.server import files_as_imported
 from importer.validation.probes.tools import (
@@ -32,25 +28,12 @@ from importer.validation.prompts import (
     NAME_RECALL,
 )
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply, ReplyReason, Usage, other_bytes
+from importer.validation.reply import Reply, Usage, other_bytes
 from tests.facts import as_reason
 from tests.judging import asked, remedy, said, verdict, words
 from tests.validation.test_validation_judges_turns import closed
 
 assert closed  # a fixture: what was opened is closed again
-
-
-def test_a_stream_that_cannot_be_read_leaves_whole_answers() -> None:
-    asked = [Exchange("POST", "/v1/chat/completions", {"messages": [], "stream": s}) for s in (False, True)]
-    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), log=asked)
-    error = ReplyError(Reason(ReplyReason.CALL_WITHOUT_INDEX))
-    assert failures.failed(error, ctx).remedy == Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
-    unaltered = Reason(Remedy.ANSWERS_UNALTERED, change=error.reason)
-    asked[0].error = Reason(ReplyReason.NO_CHOICE)
-    assert failures.failed(error, ctx).remedy == unaltered
-    del asked[1]
-    assert failures.failed(error, ctx).remedy == unaltered
-    assert failures.failed(RequestRefused(500, "broken"), ctx).remedy is None
 
 
 def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
@@ -134,16 +117,6 @@ def test_markup_in_any_answer_of_a_run_is_seen(monkeypatch: pytest.MonkeyPatch) 
     assert "thinking marker" in words(leaked)
     again = replace(ctx, shared=Shared(leaking=ctx.shared.leaking))  # another start asks the same
     assert isinstance(no_special_tokens.run(again), Fail)
-
-
-def test_a_stream_without_an_end_is_compared_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(body: Any) -> Reply:
-        return replace(said("on and on" if body.get("stream") else "on and", "length"), ended=True)
-
-    lost = stream_equals_whole.run(asked(answer, monkeypatch))
-    assert verdict(lost) == "fail engine"
-    alike = asked(lambda _: replace(said("on and", "length"), ended=True), monkeypatch)
-    assert isinstance(stream_equals_whole.run(alike), Pass)
 
 
 def test_a_call_that_another_api_loses_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,13 +52,6 @@ def test_a_stop_string_across_two_words(content: str, finish: str, expected: str
     assert verdict(judge_stop_strings(said(content, finish), COUNTED, "ee, fo")) == expected
 
 
-def test_an_engine_that_names_the_stop_string_is_believed() -> None:
-    raw = ({"choices": [{"stop_reason": "ee, fo"}]}, {"choices": []})
-    thought = replace(said("", reasoning="One, two, thr"), raw=raw)
-    assert verdict(judge_stop_strings(thought, COUNTED, "ee, fo")) == "pass"
-    assert verdict(judge_stop_strings(replace(thought, raw=()), COUNTED, "ee, fo")) == "inconclusive model"
-
-
 def test_an_answer_that_varies_is_asked_for_without_dice(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter("ABCDEFGH")
 

@@ -172,15 +172,6 @@ def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
 
 
-def test_parts_are_tried_where_plain_texts_are_lost(tmp_path: Path) -> None:
-    folder = edited(tmp_path, "message.content or ''", "message.content[0].text if message.content else ''")
-    ctx = context(folder)
-    assert isinstance(_turns(ctx), Pass)
-    assert ctx.render is not None
-    assert ctx.render.analysis is not None
-    assert ctx.render.analysis.form["parts"] is True
-
-
 def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) -> None:
     ctx = context(edited(tmp_path, "{%- if tools -%}", "{%- if tools | length -%}"))
     with pytest.raises(RequestRefused):

@@ -6,7 +6,6 @@ import pytest
 
 from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import Proof
-from importer.sentences import render
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
@@ -70,28 +69,6 @@ def test_an_engine_that_lets_a_call_be_written_in_its_parsers_format_only(
     monkeypatch.setattr(Context, "raw", lambda *_: alone)
     ctx = asked(lambda _: reply, monkeypatch)
     assert verdict(ctx.judged(WEATHER, lambda answer: judge_call(answer, WEATHER))) == expected
-
-
-PIECES = as_reason("in pieces: read no call")
-
-
-@pytest.mark.parametrize(
-    ("used", "better", "told"),
-    [
-        (ParserVerdict("a", "A", ("call",), {}, ("call",), PIECES), True, "Set tool_parser:b"),
-        (ParserVerdict("a", "A", (), {"call": as_reason("no call")}, ("call",)), True, "Set tool_parser:b"),
-        (ParserVerdict("a", "A", ("call",), {}, ("call",)), True, ""),
-        (ParserVerdict("a", "A", ("call",), {}, ("call",), PIECES), False, ""),
-    ],
-)
-def test_streamed_calls_that_another_parser_reads(used: ParserVerdict, better: bool, told: str) -> None:
-    other = ParserVerdict("b", "B", ("call",), {}, ("call",), None if better else PIECES)
-    proof = Proof("vllm", "1", "", {"tool_parser": (used, other)}, {})
-    ctx = Context(Expectations(tool_parser="a"), "m", Client("http://127.0.0.1:1"), proof=proof)
-    assert not proof_check.thinks_never(ctx)
-    found = proof_check.whole_in_pieces(ctx)
-    assert bool(found) is bool(told)
-    assert found is None or render(found).startswith(told)
 
 
 @pytest.mark.parametrize(("named", "told"), [("a", "Set tool_parser:b in options"), ("b", ""), (None, "")])

@@ -37,7 +37,6 @@ from importer.validation.prompts import (
 from tests.facts import as_reason
 
 pytestmark = pytest.mark.engine
-MODELS = Path(__file__).parents[1] / "models"
 PROMPTS = (GREETING, SUM, SUM_SILENT, WEATHER, TWO_CITIES, TRIP, WEATHER_ANSWERED)
 
 
@@ -78,44 +77,6 @@ def compare(ctx: Context, *, calls_read: bool = True) -> None:
         if calls_read and prompt in (WEATHER, TWO_CITIES, TRIP):
             assert chat.tool_calls, (prompt.name, chat)
             assert "<tool_call>" in raw
-
-
-@pytest.mark.nightly
-def test_a_beginning_that_the_tokenizer_adds_is_not_sent_twice(mlx_engine: Installed, tmp_path: Path) -> None:
-    """A real Llama's tokenizer puts the beginning before any text, and its template writes it as well."""
-    begin = "<|begin_of_text|>"
-    model = Path(shutil.copytree(MODELS / "llama3", tmp_path / "model"))
-    tokenizer = json.loads((model / "tokenizer.json").read_text())
-    number = next(t["id"] for t in tokenizer["added_tokens"] if t["content"] == begin)
-    tokenizer["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": begin, "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {begin: {"id": begin, "ids": [number], "tokens": [begin]}},
-    }
-    (model / "tokenizer.json").write_text(json.dumps(tokenizer))
-    settings = json.loads((model / "tokenizer_config.json").read_text())
-    (model / "tokenizer_config.json").write_text(json.dumps(settings | {"bos_token": begin}))
-    with running("mlx", mlx_engine, document("mlx"), model) as (_, ctx):
-        raw = ctx.raw(GREETING)
-        sent = [e for e in ctx.log if e.path == "/v1/completions"]
-        counts = [json.loads(e.received)["usage"]["prompt_tokens"] for e in sent]
-        chat = ctx.first(GREETING)
-        assert counts == [(chat.usage.prompt or 0) + 1, chat.usage.prompt]
-        assert sent[0].request is not None
-        assert str(sent[0].request["prompt"]).startswith(begin)
-        assert chat.content
-        assert chat.content in (raw or "")
-
-
-@pytest.mark.nightly
-def test_mlx_vlm_has_no_completions_and_shows_its_tokens(mlx_vlm_engine: Installed) -> None:
-    made = document("mlx-vlm", "tool_parser:json_tools", "reasoning_parser:think")
-    with running("mlx-vlm", mlx_vlm_engine, made, MODEL) as (_, ctx):
-        assert ctx.raw(WEATHER) is None
-        seen = ctx.look(WEATHER)
-        assert seen is not None
-        assert '{"name": "get_weather", "arguments": {"location": "Paris"}}' in seen.written
 
 
 @pytest.mark.parametrize(

@@ -65,12 +65,6 @@ def test_sampling_that_is_nearly_the_documents_is_found_out_by_its_dice(
 
 
 @pytest.mark.nightly
-def test_a_cache_that_keeps_nothing(mlx_engine: Installed, importer_home: object) -> None:
-    without = document("mlx", engine_args={"prompt_cache_size": 0})
-    assert found(mlx_engine, without, without, prefix_cache) == {"prefix-cache": ("fail", "engine")}
-
-
-@pytest.mark.nightly
 @pytest.mark.xdist_group("mlx-vlm")
 def test_mlx_vlm_says_whether_it_caches(
     mlx_vlm_engine: Installed, importer_home: object, monkeypatch: pytest.MonkeyPatch
