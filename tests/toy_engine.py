@@ -104,8 +104,6 @@ def main(port: int, mode: str, host: str = "127.0.0.1") -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if mode == "parent":  # a worker that its own parent forgets
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    if mode == "late":
-        time.sleep(600)
     ThreadingHTTPServer((host, port), Handler).serve_forever()
 
 

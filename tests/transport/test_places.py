@@ -20,6 +20,7 @@ from importer.engines.install import Installed
 from tests import consumers, kubectl, slurm_cluster
 from tests.far_machine import FarPython, far_machine
 from tests.ray_cluster import ray_cluster
+from tests.tiers import one_of_each
 from tests.waiting import PATIENCE, gone, wait_until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("elsewhere")]
@@ -114,7 +115,7 @@ def test_the_demo_is_validated(place: Place, desk: Path) -> None:
     wait_until(lambda: not place.python.family())
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", one_of_each([signal.SIGKILL, signal.SIGINT]))
 def test_a_client_that_ends_leaves_nothing(place: Place, desk: Path, number: signal.Signals) -> None:
     """Neither the engine, which has begun, nor the program that carries the streams."""
     before = len(place.python.begun)
