@@ -16,7 +16,6 @@ from importer.chat_template.request_coverage.findings import CoverageKind
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decide import decide
 from importer.decisions.decision import Decision, Target
-from importer.document import engine_arguments
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
@@ -117,11 +116,9 @@ def finalize(studied: Studied, proof: Proof | None, progress: Progress = silent)
     setting = None if proof is None else proof.setting
     first_decisions = decide(evidence, preferences, target, thinking, setting)
     values = {key: decision.value for key, decision in first_decisions.items()}
-    registry = engine_arguments.load(target.backend, target.version)
-    arguments = () if registry is None else registry.arguments.keys()
     choice = fit(
         studied.completed.snapshot, request.for_device, request.memory, target.backend,
-        FitRequest(values, preferences.values.keys(), arguments, request.engine_version), aim=request.aim,
+        FitRequest(values, preferences.values.keys(), request.engine_version), aim=request.aim,
         exact=request.exact_fit, offline=request.offline, progress=progress,
         measured=measured_by(request, snapshot, target),
     )  # fmt: skip

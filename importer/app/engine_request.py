@@ -30,7 +30,6 @@ def engine_request(
     *,
     without: Container[str] = (),
     fixed: Container[str] | None = None,
-    arguments: Container[str] = (),
     version: str | None = None,
 ) -> FitRequest:
     """Return a document's values but for the keys in ``without``; ``fixed`` are all of them by default."""
@@ -39,7 +38,7 @@ def engine_request(
     values |= {
         key: value for key, value in defaults.items() if present.get(key) is None and key not in without
     }
-    return FitRequest(values, document_keys(data) if fixed is None else fixed, arguments, version)
+    return FitRequest(values, document_keys(data) if fixed is None else fixed, version)
 
 
 def document_keys(data: Mapping[str, Any]) -> set[str]:

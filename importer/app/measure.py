@@ -23,7 +23,6 @@ from importer.app.session import ImportSession
 from importer.app.target import HERE
 from importer.app.validate import fetched
 from importer.config import now
-from importer.document import engine_arguments
 from importer.document.document import Block, Document, document_of
 from importer.document.document_keys import digest
 from importer.document.merge import Take
@@ -34,7 +33,7 @@ from importer.engines.lacking import Lacking
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.hub.local import AllowedFolders
-from importer.hub.snapshot import Snapshot, mapping, text, whole
+from importer.hub.snapshot import Snapshot, mapping, whole
 from importer.hub.weights import fetch_beside
 from importer.memory import shape, weights
 from importer.memory.choose import Choice, choose
@@ -357,10 +356,7 @@ def _request(stored: StoredDocument, request: ImportRequest) -> FitRequest:
         defaults[CONTEXT] = wanted
         chosen -= {CONTEXT}
     data = {key: value for key, value in stored.data.items() if key != CONTEXT or key not in defaults}
-    target = mapping(stored.data.get("importer")).get("engine")
-    registry = engine_arguments.load(stored.backend, text(mapping(target).get("version")))
-    arguments = () if registry is None else registry.arguments.keys()
     return engine_request(
-        data, defaults, without=chosen, fixed=request.preferences.values.keys(), arguments=arguments,
+        data, defaults, without=chosen, fixed=request.preferences.values.keys(),
         version=request.engine_version,
     )  # fmt: skip

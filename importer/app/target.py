@@ -17,8 +17,7 @@ from importer.engines import machine, registries
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.hub.snapshot import Snapshot
-from importer.memory.device_answers import unsuited
-from importer.memory.devices import Device, named, size
+from importer.memory.devices import Device, named, size, unsuited
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.signals import quantisation
 from importer.signals.architecture import model_types

@@ -23,7 +23,7 @@ def attention(keys: Keys, layer: int, kind: Kind, hidden: int) -> tuple[Cache, .
     """Return the caches of an attention layer; empty where the config removes its attention."""
     if kind == "cross":
         return _cross(keys, hidden, keys.size("vision_tokens", default=IMAGE_TOKENS))
-    block = _block(keys, layer)
+    block = keys.block(layer, "attention")
     if block is not None and (block.flag("no_op") or block.flag("replace_with_linear")):
         return ()
     ratios = keys.numbers("compress_ratios")
@@ -125,15 +125,6 @@ def _cross(keys: Keys, hidden: int, tokens: int) -> tuple[Cache, ...]:
     heads = keys.count(*HEADS) or 1
     kv_heads = keys.size("num_key_value_heads", default=heads)
     return (Cross(heads, kv_heads, keys.size(*HEAD, default=hidden // heads), tokens),)
-
-
-def _block(keys: Keys, layer: int) -> Keys | None:
-    """Return Nemotron NAS's settings for the attention of one layer, or ``None``."""
-    listed = keys.get("block_configs")
-    if not isinstance(listed, list) or layer >= len(listed) or not isinstance(listed[layer], dict):
-        return None
-    inner = listed[layer].get("attention")
-    return Keys(inner, {}) if isinstance(inner, dict) else None
 
 
 def state(keys: Keys, hidden: int) -> State | None:

@@ -32,18 +32,16 @@ from importer.memory.engine_keys import (
     FitRequest,
     memory_arguments,
 )
-from importer.memory.estimate import copied_encoder, estimate
+from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Fit, Load
 from importer.memory.measured import Measured
 from importer.memory.parallelism import layouts, most
-from importer.memory.parameters import sees
 from importer.memory.plans import NO_AIM, TYPICAL, Aim, Split
 from importer.memory.shape import Shape
 from importer.memory.weights import Weights
 
 # Shares of a card; the second is tried where the default is at least the first.
 USUAL, FULLER_SHARE = 0.9, 0.95
-SMALL = 0.05  # of a card, that copies of an encoder may take beside the part that the card has anyway
 BATCHED_LATENCY, BATCHED_THROUGHPUT = 2048, 16384  # tokens of a step, after vLLM's guide to optimisation
 UNEVEN = 8  # sequences that one copy runs, where the copies together have to run as many
 
@@ -111,24 +109,6 @@ class LoadCase:
         waits = (self.aim.concurrency or 1) > 1 and not self.shape.tower  # a picture may need the larger step
         return BATCHED_LATENCY if self.aim.goal == "latency" and waits and usual > BATCHED_LATENCY else None
 
-    def encodes_whole(self, split: Split) -> bool:
-        """Return whether each card has the whole encoder and reads pictures of its own.
-
-        vLLM calls it ``mm_encoder_tp_mode: data``; for a model without it vLLM spreads the encoder as usual.
-        """
-        if not self.planned or split.tensor == 1 or not self.shape.tower:
-            return False
-        if self.request.is_fixed(ENCODER):
-            return bool(self.request.get(ENCODER) == "data")
-        has = ENCODER.rpartition(".")[2] in self.request.arguments and sees(self.config)
-        if not (has and self.device.is_card):
-            return False
-        return self.encoder_copies(split) <= SMALL * (self.device.memory or 0)
-
-    def encoder_copies(self, split: Split) -> int:
-        """Return the bytes of a whole encoder beyond the part of it that one card has anyway."""
-        return copied_encoder(self.shape, Load(self.context, tensor_parallel=split.tensor))
-
     def slots(self, split: Split) -> int | None:
         """Return the sequences that one copy has to run at the same time; ``None`` without a request.
 
@@ -178,7 +158,7 @@ class LoadCase:
             kv_dtype=str(request.get(KV_DTYPE) or "auto"),
             expert_parallel=split.tensor * split.data if split.experts else 1,
             context_parallel=self._parts(split),
-            encoder_whole=self.encodes_whole(split),
+            encoder_whole=request.get(ENCODER) == "data",
             rotating=request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             prefix_caching=request.get("engine_args.enable_prefix_caching") is not False,

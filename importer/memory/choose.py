@@ -69,7 +69,6 @@ class FitReason(ReasonKind):
     NEUTRAL = "neutral", _neutral_text
     MORE_CARDS = "more-cards", "{problem}; the document is for {more}", "does not fit"
     WOULD_HOLD = "would-hold", "{devices:or} would hold {tokens:,} tokens"
-    QUANTISED_IS_SMALLER = "quantised-is-smaller", "a repository with quantised weights takes less"
     NO_BFLOAT16 = (
         "no-bfloat16",
         "{device} does not calculate in bfloat16; warning: float16 ends at 65,504",
@@ -308,10 +307,7 @@ def _too_large(case: LoadCase, facts: tuple[Evidence, ...], *, alone: bool) -> C
     holds, plans = ((), None) if alone else (would_hold(case), larger(case))
     devices, named = tuple(device.label for device in holds), named_by_card(case)
     ways = [Reason(FitReason.WOULD_HOLD, devices=devices, tokens=case.context)] if holds else []
-    if named is not None:
-        ways.append(Reason(PlanReason.SISTERS, names=named))
-    elif not case.shape.quantisation:
-        ways.append(Reason(FitReason.QUANTISED_IS_SMALLER))
+    ways += [] if named is None else [Reason(PlanReason.SISTERS, names=named)]
     short = min(SHORTEST, case.context)
     narrow = min(case.splits(), key=lambda s: case.fit(short, s).total.likely + s.pipeline)
     plan = Plan(case, narrow, case.shares()[0])

@@ -104,6 +104,12 @@ class Keys:
             self.parts[name] = Keys(value if isinstance(value, Mapping) else {}, {})
         return self.parts[name]
 
+    def block(self, layer: int, name: str) -> Keys | None:
+        """Return Nemotron NAS's settings for a part of one layer, or ``None``."""
+        listed = snapshot.listed(self.get("block_configs"))
+        inner = snapshot.mapping(listed[layer]).get(name) if layer < len(listed) else None
+        return Keys(inner, {}) if isinstance(inner, Mapping) else None
+
     def at(self, layer: int, *names: str) -> int | None:
         """Return a count of one layer, from a list with one value a layer or from a single number."""
         listed = self.numbers(*names)

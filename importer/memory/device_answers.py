@@ -6,32 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
 
-from importer import backends
 from importer.frozen import frozen
 from importer.memory.case import LoadCase
 from importer.memory.choose import Choice
-from importer.memory.devices import Device
+from importer.memory.devices import Device, unsuited
 from importer.memory.engine_keys import CONTEXT, FP8, KV_DTYPE
 from importer.memory.judgement import too_old
 from importer.memory.planner import deploy
-from importer.reasons import Reason, ReasonKind
+from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import is_warning
 
 COUNTS = (2, 4, 8)  # of one device that are tried, in one machine
-
-
-class UnsuitedReason(ReasonKind):
-    """Why an engine does not run on a device."""
-
-    NOT_ON_APPLE = (
-        "not-on-apple",
-        "{backend} does not run on Apple's graphics; choose the backend mlx or another device",
-    )
-    ONLY_ON_APPLE = (
-        "only-on-apple",
-        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
-    )
 
 
 class Answer(StrEnum):
@@ -77,13 +63,6 @@ class DeviceAnswer:
             "answer": str(self.answer), "tokens": self.tokens, "kv_cache_dtype": FP8 if self.fp8 else "auto",
             "whole_on": None if self.whole_on is None else self.whole_on.label, "reason": render(self.reason),
         }  # fmt: skip
-
-
-def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
-    """Return why an engine does not run on a device; ``None`` where it does."""
-    if backends.of(backend).on_cards and device.kind == "metal":
-        return UnsuitedReason.NOT_ON_APPLE
-    return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
 
 
 def not_applicable(backend: str, device: Device) -> Reason | None:

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Literal
 
-from importer import config
+from importer import backends, config
 from importer.errors import Setting, UsageError
 from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
@@ -36,6 +36,7 @@ CARDS = ("cuda", "rocm", "xpu", "tpu", "npu")
 GIB = 2**30
 GB = 10**9
 MOST = 128  # of one kind
+STORED = ("name", "count", "kind", "memory", "share", "capability", "basis", "source", "node", "engine")
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt])(i?b)?", re.IGNORECASE | re.ASCII)
 # Number formats of NVIDIA's cards, and the least compute capability for each.
 FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9), "nvfp4": (10, 0)}
@@ -49,6 +50,19 @@ class DeviceReason(ReasonKind):
     SIZE_RANGE = "size-range", "from 1 MiB to 1024 TiB"
     NEAR = "near", "Did you mean {names:or}?"
     WHOLE_MACHINE = "whole-machine", "{device} is a whole machine, and engines do not spread over several"
+
+
+class UnsuitedReason(ReasonKind):
+    """Why an engine does not run on a device."""
+
+    NOT_ON_APPLE = (
+        "not-on-apple",
+        "{backend} does not run on Apple's graphics; choose the backend mlx or another device",
+    )
+    ONLY_ON_APPLE = (
+        "only-on-apple",
+        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
+    )
 
 
 @frozen
@@ -111,18 +125,7 @@ class Device:
 
     def to_json(self) -> dict[str, object]:
         """Return the device as receipts hold it."""
-        return {
-            "name": self.name,
-            "count": self.count,
-            "kind": self.kind,
-            "memory": self.memory,
-            "share": self.share,
-            "capability": self.capability,
-            "basis": self.basis,
-            "source": self.source,
-            "node": self.node,
-            "engine": self.engine,
-        }
+        return {key: getattr(self, key) for key in STORED}
 
 
 def named(text: str) -> Device:
@@ -147,6 +150,13 @@ def named(text: str) -> Device:
         problem = Reason(DeviceReason.WHOLE_MACHINE, device=device.name)
         raise UsageError("bad-value", setting=Setting.DEVICE, value=text, problem=problem)
     return replace(device, count=count)
+
+
+def unsuited(backend: str, device: Device) -> UnsuitedReason | None:
+    """Return why an engine does not run on a device; ``None`` where it does."""
+    if backends.of(backend).on_cards and device.kind == "metal":
+        return UnsuitedReason.NOT_ON_APPLE
+    return UnsuitedReason.ONLY_ON_APPLE if not backends.of(backend).on_cards and device.is_card else None
 
 
 def short_name(label: str) -> str:

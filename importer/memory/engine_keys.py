@@ -45,13 +45,11 @@ COUNTED = {"cudagraph_mode", "cudagraph_capture_sizes", "max_cudagraph_capture_s
 class FitRequest:
     """The values decided so far, by key, and the keys that the user fixed.
 
-    ``arguments``  names of the arguments that the engine's version has; empty where unknown.
-    ``version``    of the engine where the user named it; ``None``: the newest rules, and the range of any.
+    ``version``  of the engine where the user named it; ``None``: the newest rules, and the range of any.
     """
 
     values: Mapping[str, object]
     fixed: Container[str] = ()
-    arguments: Container[str] = ()
     version: str | None = None
 
     def get(self, key: str) -> Any:

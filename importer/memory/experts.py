@@ -79,7 +79,7 @@ def expert_width(keys: Keys) -> int:
 
 def width(keys: Keys, layer: int, hidden: int) -> int:
     """Return the width of the feed-forward part that every token passes."""
-    block = _block(keys, layer)
+    block = keys.block(layer, "ffn")
     if block is not None:
         return _scaled(block, hidden)
     if count(keys) > 1 and (dense := keys.count(*DENSE_WIDE)):
@@ -167,14 +167,6 @@ def _letter(keys: Keys, layer: int) -> str:
         return {"-": "mlp", "E": "moe"}.get(text[layer] if layer < len(text) else "", "")
     listed = keys.words("layers_block_type", "layer_types")
     return listed[layer] if layer < len(listed) else ""
-
-
-def _block(keys: Keys, layer: int) -> Keys | None:
-    listed = keys.get("block_configs")
-    if not isinstance(listed, list) or layer >= len(listed) or not isinstance(listed[layer], dict):
-        return None
-    inner = listed[layer].get("ffn")
-    return Keys(inner, {}) if isinstance(inner, dict) else None
 
 
 def _scaled(block: Keys, hidden: int) -> int:

@@ -201,45 +201,46 @@ def _pattern(keys: Keys, layers: int) -> list[Kind] | None:
 
 def _numbered(keys: Keys, layers: int) -> list[Kind] | None:
     """Return the kinds by a list of the layers with full attention; the others keep a state."""
-    linear = keys.inner("linear_attn_config")
-    counted = linear.numbers("full_attn_layers")  # counted from 1
-    if counted:
-        return ["full" if i + 1 in counted else "state" for i in range(layers)]
-    listed = keys.numbers("full_attn_idxs", "attn_layer_indices")
-    if listed:
-        return ["full" if i in listed else "state" for i in range(layers)]
-    marks = keys.numbers("attn_type_list")
-    if marks:
-        return ["full" if i >= len(marks) or marks[i] else "state" for i in range(layers)]
-    windows = keys.numbers("hybrid_layer_pattern")
-    if windows:
-        return ["window" if i < len(windows) and windows[i] else "full" for i in range(layers)]
+    counted = keys.inner("linear_attn_config").numbers("full_attn_layers")  # counted from 1
+    listed = [n - 1 for n in counted] or keys.numbers("full_attn_idxs", "attn_layer_indices")
+    return ["full" if i in listed else "state" for i in range(layers)] if listed else None
+
+
+# Lists with a mark for each layer: the kinds with and without it, and the key that has to be there.
+MARKS: tuple[tuple[str, Kind, Kind, str], ...] = (
+    ("attn_type_list", "full", "state", "attn_type_list"),
+    ("hybrid_layer_pattern", "window", "full", "hybrid_layer_pattern"),
+    ("no_rope_layers", "chunk", "full", "attention_chunk_size"),  # Llama 4: the others attend to a chunk
+)
+
+
+def _marked(keys: Keys, layers: int) -> list[Kind] | None:
+    for name, marked, other, required in MARKS:
+        marks = keys.numbers(name)
+        if marks and keys.get(required) is not None:
+            kinds: list[Kind] = [marked if mark else other for mark in marks[:layers]]
+            return kinds + ["full"] * (layers - len(kinds))
     return None
+
+
+# Periods: the layer of each period with full attention is the last; the kind of the others, and keys of
+# which one has to be there.
+PERIODS: tuple[tuple[tuple[str, ...], Kind, tuple[str, ...]], ...] = (
+    (("full_attention_interval",), "state", ("full_attention_interval",)),
+    (("layer_group_size",), "state", ("kv_lora_rank", "head_dim")),
+    (("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"), "window",
+     ("sliding_window",)),
+)  # fmt: skip
 
 
 def _periods(keys: Keys, layers: int) -> list[Kind] | None:
     every, first = keys.count("attn_layer_period"), keys.size("attn_layer_offset")
     if every:
         return ["full" if i % every == first else "state" for i in range(layers)]
-    every = keys.count("full_attention_interval")
-    if every:
-        return ["state" if (i + 1) % every else "full" for i in range(layers)]
-    if keys.count("layer_group_size") and keys.get("kv_lora_rank", "head_dim") is not None:
-        every = keys.size("layer_group_size")
-        if every > 1:
-            return ["state" if (i + 1) % every else "full" for i in range(layers)]
-    every = keys.count("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
-    if every and keys.count("sliding_window"):
-        return ["window" if (i + 1) % every else "full" for i in range(layers)]
+    for names, other, required in PERIODS:
+        if (every := keys.count(*names)) and keys.get(*required) is not None:
+            return [other if (i + 1) % every else "full" for i in range(layers)]
     return None
-
-
-def _chunks(keys: Keys, layers: int) -> list[Kind] | None:
-    """Return the kinds of Llama 4: full attention without rotary positions, else attention to a chunk."""
-    marks = keys.numbers("no_rope_layers")
-    if not marks or not keys.count("attention_chunk_size"):
-        return None
-    return ["chunk" if i < len(marks) and marks[i] else "full" for i in range(layers)]
 
 
 def _states_only(keys: Keys, layers: int) -> list[Kind] | None:
@@ -270,4 +271,6 @@ def _crossed(keys: Keys, listed: list[Kind]) -> list[Kind]:
     return ["cross" if i in cross else "none" if i >= shared else k for i, k in enumerate(listed)]
 
 
-RULES: tuple[Rule, ...] = (_letters, _words, _numbered, _chunks, _periods, _states_only, _pattern)
+RULES: tuple[Rule, ...] = (
+    _letters, _words, _numbered, _marked, _periods, _states_only, _pattern,
+)  # fmt: skip

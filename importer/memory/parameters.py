@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from math import isqrt
 
+from importer.hub.snapshot import mapping
 from importer.memory import experts
 from importer.memory.attention import inner_width
 from importer.memory.config_keys import DEPTH, HEADS, Keys
@@ -219,25 +220,23 @@ def head_count(keys: Keys) -> int:
 
 def parts(config: Mapping[str, object], hidden: int) -> tuple[Part, ...]:
     """Return the parameters of a config's towers, estimated from its keys."""
-    owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
-    towers = [Keys.inside(o, name) for o in owners for name in CONFIGS if isinstance(o.get(name), Mapping)]
     folded = Keys.of(config).size("scale_factor", "pixel_shuffle_factor", default=1)
-    counts = [_tower(keys, hidden, folded) for keys in towers]
+    counts = [_tower(keys, hidden, folded) for keys in _towers(config)]
     most = WHOLE if str(config.get("model_type") or "").startswith(COPIED) else None
     return tuple(Part("tower", n, most) for n in counts if n)
 
 
-def sees(config: Mapping[str, object]) -> bool:
-    """Return whether the config describes a tower for pictures."""
-    return any(isinstance(config.get(name), Mapping) for name in CONFIGS if name.startswith("vis"))
-
-
 def pictures(config: Mapping[str, object]) -> Pictures | None:
     """Return what the encoder of pictures holds while it runs; ``None`` without a described one."""
-    owners = [config, *(c for c in (config.get("thinker_config"),) if isinstance(c, Mapping))]
-    names = [name for name in CONFIGS if name.startswith("vis")]
-    towers = [Keys.inside(o, name) for o in owners for name in names if isinstance(o.get(name), Mapping)]
+    towers = _towers(config, "vis")
     return next((held for keys in towers if (held := _pictures(keys, Keys.of(config)))), None)
+
+
+def _towers(config: Mapping[str, object], begin: str = "") -> list[Keys]:
+    """Return the described towers, of the model and of Qwen-Omni's thinker, whose keys begin so."""
+    names = [name for name in CONFIGS if name.startswith(begin)]
+    owners = (config, mapping(config.get("thinker_config")))
+    return [Keys.inside(o, name) for o in owners for name in names if isinstance(o.get(name), Mapping)]
 
 
 def _pictures(keys: Keys, outer: Keys) -> Pictures | None:

@@ -13,7 +13,6 @@ from importer.memory.engine_keys import (
     CACHE,
     CONTEXT,
     DATA,
-    ENCODER,
     EXPERTS,
     FP8,
     KV_DTYPE,
@@ -126,14 +125,6 @@ class PlanReason(ReasonKind):
         "{held} held",
     )
     IDLE = "idle", "{count} x {device} have no part", "idle cards"
-    ENCODER = (
-        "encoder",
-        (
-            "each of {cards} cards reads whole pictures, and nothing is added up between them; its whole "
-            "encoder takes {size} more of each card"
-        ),
-        "whole encoder",
-    )
     MACHINES = "machines", "vLLM is started on each of {count} machines, with {arguments}"
     LOCAL_COPIES = "local-copies", "{copies} copies on each of {machines} machines", "copies per machine"
     SISTERS = "sisters", "the card names quantised repositories of it: {names:and}"
@@ -213,10 +204,6 @@ def _reasons(plan: Plan) -> Iterator[Reason]:
     yield _held(plan)
     if (machines := split.cards // inside(case.device)) > 1:
         yield Reason(PlanReason.MACHINES, count=machines, arguments=OF_MACHINES[spread(case.device, split)])
-    if (idle := case.device.count - split.devices) > 0:
-        yield Reason(PlanReason.IDLE, count=idle, device=case.device.name)
-    if (named := named_by_card(case)) is not None:
-        yield Reason(PlanReason.SISTERS, names=named)
 
 
 def _held(plan: Plan) -> Reason:
@@ -271,9 +258,6 @@ def _written(plan: Plan) -> Iterator[Evidence]:
         yield _fact(SHARE, plan.share, why)
     else:
         yield _cpu_cache(plan)
-    if case.encodes_whole(plan.split):
-        size = gib(case.encoder_copies(plan.split))
-        yield _fact(ENCODER, "data", Reason(PlanReason.ENCODER, size=size, cards=plan.split.tensor))
     if plan.is_fp8:
         why = Reason(PlanReason.FP8_CACHE, device=case.device.name)
         forced = case.request.is_fixed(CONTEXT)  # the user's context leaves nothing else

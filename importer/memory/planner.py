@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from functools import cache
 from math import isqrt, log
+from typing import TYPE_CHECKING
 
 from importer import backends
 from importer.frozen import frozen
 from importer.memory import pages
-from importer.memory.bounds import Step, step
 from importer.memory.case import LoadCase
 from importer.memory.devices import MOST, Device, known
 from importer.memory.engine_keys import (
@@ -31,6 +31,9 @@ from importer.memory.layers import Attention, Latent, State
 from importer.memory.parallelism import has_experts, inside, spread
 from importer.memory.plans import Split
 from importer.memory.rest import MIB
+
+if TYPE_CHECKING:
+    from importer.memory.bounds import Step
 
 SHORTEST = 1024  # tokens; a shorter context is of no use
 STEPS = ((4096, 1024), (0, 256))  # from this number of tokens on, a context is a multiple of the second
@@ -160,6 +163,8 @@ class Plan:
         return self._bound(max(min(self.sequences, self.case.aim.concurrency or usual), 1))
 
     def _bound(self, sequences: int) -> Step | None:
+        from importer.memory.bounds import step
+
         tokens = max(min(self.case.tokens, self.context), 1)
         return None if self.case.pools else step(self.case, self.split, sequences, tokens)
 

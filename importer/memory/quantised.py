@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
-from typing import Any
 
 from importer.frozen import frozen
+from importer.hub.snapshot import listed, mapping
 from importer.hub.snapshot import whole as whole_snapshot
 from importer.memory.config_keys import whole
 from importer.memory.layers import Part, Role
@@ -128,11 +128,8 @@ def _bitsandbytes(block: Mapping[str, object]) -> Fraction:
 
 def _weights(block: Mapping[str, object]) -> Fraction | None:
     """Return the bits of compressed-tensors and Quark for a group of layers; of several, the narrowest."""
-    groups = block.get("config_groups")
-    listed = list(groups.values()) if isinstance(groups, Mapping) else []
-    listed.append({"weights": _quark(block)})
-    widths = [b for g in listed if isinstance(g, Mapping) and (b := _group(g.get("weights"))) is not None]
-    return min(widths, default=None)
+    groups = [mapping(one).get("weights") for one in mapping(block.get("config_groups")).values()]
+    return min((b for one in (*groups, _quark(block)) if (b := _group(one)) is not None), default=None)
 
 
 def _group(weights: object) -> Fraction | None:
@@ -148,24 +145,20 @@ def _group(weights: object) -> Fraction | None:
 
 def _quark(block: Mapping[str, object]) -> Mapping[str, object] | None:
     """Return the weights of AMD's Quark in compressed-tensors' form; Quark has a dtype's name instead."""
-    outer = block.get("global_quant_config")
-    weights = outer.get("weight") if isinstance(outer, Mapping) else None
-    if not isinstance(weights, Mapping):
-        return None
-    digits = re.search(r"(\d{1,4})", str(weights.get("dtype") or ""))
-    kind = "float" if str(weights.get("dtype") or "").startswith("fp") else "int"
-    return {
-        "num_bits": int(digits[1]) if digits else None,
-        "type": kind,
-        "group_size": weights.get("group_size"),
-    }
+    weights = mapping(mapping(block.get("global_quant_config")).get("weight"))
+    dtype = str(weights.get("dtype") or "")
+    digits, kind = re.search(r"(\d{1,4})", dtype), "float" if dtype.startswith("fp") else "int"
+    return (
+        {"num_bits": int(digits[1]), "type": kind, "group_size": weights.get("group_size")}
+        if digits
+        else None
+    )
 
 
 def _mixed(block: Mapping[str, object]) -> Fraction:
     """Return the bits of ModelOpt's mixed precision: four if any layer has them, else eight."""
-    listed = block.get("quantized_layers")
-    named = listed.values() if isinstance(listed, Mapping) else ()
-    algorithms = {str(v.get("quant_algo")) for v in named if isinstance(v, Mapping)}
+    layers = mapping(block.get("quantized_layers")).values()
+    algorithms = {str(mapping(one).get("quant_algo")) for one in layers}
     return _float(4, 16) if any("FP4" in name for name in algorithms) else Fraction(8)
 
 
@@ -206,10 +199,8 @@ def _left(block: Mapping[str, object], layers: int) -> dict[Role, Fraction]:
     """Return the share of each role in the lists of unquantised modules."""
     named: dict[Role, set[str]] = {}
     for key in LEFT_OUT:
-        listed = block.get(key)
-        for name in listed[:MOST_NAMES] if isinstance(listed, list) else ():
-            role = _role(name)
-            if role is not None:
+        for name in listed(block.get(key))[:MOST_NAMES]:
+            if (role := _role(name)) is not None:
                 named.setdefault(role, set()).add(_number(name))
     return {role: _share(numbers, layers) for role, numbers in named.items()}
 
@@ -244,19 +235,9 @@ MOST_SIDES = 16  # of a block in which weights share a scale; real ones have two
 
 def scale_block(config: Mapping[str, object]) -> int | None:
     """Return the number of weights that share a scale along the spread side, or ``None``."""
-    block = config.get("quantization_config") or text_config(config).get("quantization_config")
-    groups = _part(_part(block, "config_groups"), "group_0")
-    weights = _part(groups, "weights")
-    sizes = [_get(block, "weight_block_size"), _get(block, "group_size")]
-    sizes += [_get(weights, "block_structure"), _get(weights, "group_size")]
+    block = mapping(config.get("quantization_config") or text_config(config).get("quantization_config"))
+    weights = mapping(mapping(mapping(block.get("config_groups")).get("group_0")).get("weights"))
+    sizes = [block.get("weight_block_size"), block.get("group_size")]
+    sizes += [weights.get("block_structure"), weights.get("group_size")]
     flat = [n for value in sizes for n in (value[:MOST_SIDES] if isinstance(value, list) else [value])]
     return max((n for v in flat if (n := whole_snapshot(v, 2))), default=None)
-
-
-def _part(block: object, key: str) -> Mapping[str, object]:
-    inner = _get(block, key)
-    return inner if isinstance(inner, Mapping) else {}
-
-
-def _get(block: object, key: str) -> Any:
-    return block.get(key) if isinstance(block, Mapping) else None

@@ -35,7 +35,7 @@ UNDECIDING = {
         "CodeReason": "elsewhere needed not-known not-needed",
         "DerivedReason": "limits",
         "DraftReason": "as-trained holds",
-        "FitReason": "neutral no-length quantised-is-smaller would-hold would-hold-all",
+        "FitReason": "neutral no-length would-hold would-hold-all",
         "ForeignReason": "tools-given would-offer",
         "FrontendReason": "elsewhere guessed",
         "GenerationReason": "new-tokens passed-over unusable",

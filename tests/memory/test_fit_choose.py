@@ -170,7 +170,6 @@ def test_70b_on_one_card() -> None:
     assert made.plans[0].case.device.label == "8xrtx4090"
     assert made.holds
     assert all(device.label in whys(context)[1] for device in made.holds)
-    assert "quantised" in whys(context)[1]
 
 
 def test_7b_of_4_bits_on_a_notebook() -> None:

@@ -13,7 +13,7 @@ from importer.memory.bounds import step
 from importer.memory.case import LoadCase
 from importer.memory.choose import Choice, choose
 from importer.memory.devices import Device, named
-from importer.memory.engine_keys import ENCODER, SLOTS, FitRequest
+from importer.memory.engine_keys import SLOTS, FitRequest
 from importer.memory.planner import Plan
 from importer.memory.plans import Aim, Goal, Split, aim
 from importer.memory.shape import Shape
@@ -23,7 +23,6 @@ from tests.memory.test_fit_choose import DEEPSEEK, QWEN_8B, QWEN_8B_BYTES, snaps
 from tests.memory.test_fit_compressed import DELTA
 from tests.memory.test_fit_splits import LLAMA_70B, MOE_FP8
 
-ENCODER_NAME = ENCODER.rpartition(".")[2]
 DEEPSEEK_BYTES = 688_586_727_753
 SMALL = {**QWEN_8B, "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_size": 3072,
          "num_attention_heads": 16, "tie_word_embeddings": True}  # fmt: skip
@@ -35,7 +34,6 @@ def planned(
     size: int | None,
     *,
     user: Any = None,
-    arguments: tuple[str, ...] = (),
     **aim: Any,
 ) -> Choice:
     """The choice for an aim, with the user's values."""
@@ -43,7 +41,7 @@ def planned(
     read = shape.read(repository)
     assert isinstance(read, Shape)
     values = {"max_model_len": read.context, **(user or {})}
-    request = FitRequest(values, user or {}, arguments)
+    request = FitRequest(values, user or {})
     on = None if device is None else named(device)
     sizes = weights.read(repository, read)
     return choose(repository, read, sizes, on, "vllm", request, Aim(**aim))
@@ -67,39 +65,6 @@ def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> 
     assert len(others) == 2
     assert len({best.split, *(p.split for p in others)}) == 3
     assert all(p.split.devices == 8 for p in (best, *others))
-
-
-VISION = {"model_type": "qwen3_vl", "depth": 27, "hidden_size": 1152, "intermediate_size": 4304,
-          "num_heads": 16, "patch_size": 16, "out_hidden_size": 8192, "spatial_merge_size": 2,
-          "num_position_embeddings": 2304}  # fmt: skip
-SEES = {"model_type": "qwen3_vl", "text_config": LLAMA_70B, "vision_config": VISION}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("config", "arguments", "expected"),
-    [
-        (SEES, (ENCODER_NAME,), "data"),
-        (SEES, (), None),  # a version without the argument
-        (LLAMA_70B, (ENCODER_NAME,), None),  # no pictures
-        ({**SMALL, "vision_config": VISION}, (ENCODER_NAME,), None),  # no tensor parallelism
-    ],
-)
-def test_a_small_encoder_is_whole_on_each_card(
-    config: dict[str, Any], arguments: tuple[str, ...], expected: str | None
-) -> None:
-    """Its copies are counted."""
-    found = planned(config, "8xh100", None, arguments=arguments)
-    assert settings(found).get(ENCODER_NAME) == expected
-    if expected is not None:
-        spread = planned(config, "8xh100", None, user={ENCODER: "weights"}).fit
-        assert found.fit is not None
-        assert spread is not None
-        more = found.fit.terms[0].amount.likely - spread.terms[0].amount.likely
-        read = shape.describe(config)
-        assert isinstance(read, Shape)
-        whole = sum(part.count for part in read.tower) * 2
-        assert more == pytest.approx(whole * 7 / 8, rel=0.02)
 
 
 def test_a_model_that_one_card_holds_is_copied() -> None:
