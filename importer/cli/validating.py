@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
 from importer.app.validate import ready, record, validate_against, validate_document
-from importer.cli import messages, output
+from importer.cli import messages, output, validation_options
 from importer.cli.options import INSTALLED
 from importer.cli.reporting import place, write_file
-from importer.cli.validation_options import (
-    Server,
-    chosen_command,
-    chosen_probes,
-    chosen_server,
-)
+from importer.cli.validation_options import Server, chosen_server
 from importer.document.grants import Grant, set_values
 from importer.document.records import FormRecord, Report
 from importer.document.store import Store, StoredDocument, named
@@ -67,15 +62,18 @@ def validate(arguments: argparse.Namespace) -> None:
     if arguments.list_probes:
         _list(as_json=arguments.json)
         return
+    from importer.transport.command import parse_command
+    from importer.validation import registry
     from importer.validation.probe import ProbeOptions
 
     if arguments.name is None:
         raise UsageError("bad-option", option="NAME|FILE", problem="is required")
-    server, probes = chosen_server(arguments), chosen_probes(arguments)
+    validation_options.check(arguments)
+    server, probes = chosen_server(arguments), registry.named(arguments.probe) if arguments.probe else None
     options = partial(
         ProbeOptions.of, probes=probes, thorough=arguments.thorough, seconds=arguments.time_limit
     )
-    command = chosen_command(arguments)
+    command = None if arguments.on is None else parse_command(arguments.on)
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
     stored.check()

@@ -5,24 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from importer.errors import UsageError
 from importer.frozen import frozen
 
-if TYPE_CHECKING:
-    from importer.transport.command import RemoteCommand
-    from importer.validation.probe import Probe
-
-
-HERE = {"against": "--against", "port": "--port"}  # not for a run elsewhere
-STARTING = {"engine": "--engine", "port": "--port", "fetch": "--fetch"}  # for an engine that is started here
-REMOTE = {
-    "api_key_env": "--api-key-env",
-    "header_env": "--header-env",
-    "model": "--model",
-}  # for one that is not
+STARTING = ("engine", "port", "fetch")  # for an engine that is started here
+ASKED = ("api_key_env", "header_env", "model")  # for a server that runs already
 
 
 @frozen
@@ -42,40 +31,27 @@ class Server:
         return secret and parts.scheme == "http" and parts.hostname not in here
 
 
+def check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    against, on = arguments.against is not None, arguments.on is not None
+    for fields, unfit, problem in (
+        (STARTING, against, "is not valid with --against"),
+        (ASKED, not against, "is valid with --against only"),
+        (("against", "port"), on, "is not valid with --on"),
+        (("on_timeout",), not on, "is valid with --on only"),
+    ):
+        for field in fields if unfit else ():
+            if vars(arguments)[field] not in (None, False, []):
+                option = f"--{field.replace('_', '-')}"
+                raise UsageError("bad-option", option=option, problem=problem)
+
+
 def chosen_server(arguments: argparse.Namespace) -> Server | None:
-    """Return the server of ``--against``; raises UsageError for options that do not fit it."""
-    options = vars(arguments)
-    against = arguments.against is not None
-    unfit = STARTING if against else REMOTE
-    for field, option in unfit.items():
-        if options[field] not in (None, False, []):
-            problem = "is not valid with --against" if against else "is valid with --against only"
-            raise UsageError("bad-option", option=option, problem=problem)
-    if not against:
+    """Return the server of ``--against``; raises UsageError."""
+    if arguments.against is None:
         return None
     url, key = _url(arguments.against), _key(arguments.api_key_env)
     return Server(url, key, _headers(arguments.header_env, key))
-
-
-def chosen_command(arguments: argparse.Namespace) -> RemoteCommand | None:
-    """Return the command of ``--on``; raises UsageError, also for options that do not fit it."""
-    if arguments.on is None:
-        if arguments.on_timeout:
-            raise UsageError("bad-option", option="--on-timeout", problem="is valid with --on only")
-        return None
-    from importer.transport.command import parse_command
-
-    for field, option in HERE.items():
-        if vars(arguments)[field] not in (None, []):
-            raise UsageError("bad-option", option=option, problem="is not valid with --on")
-    return parse_command(arguments.on)
-
-
-def chosen_probes(arguments: argparse.Namespace) -> tuple[Probe, ...] | None:
-    """Return the chosen probes, ``None`` for all; raises UsageError."""
-    from importer.validation.registry import named
-
-    return named(arguments.probe) if arguments.probe else None
 
 
 def _url(text: str) -> str:
