@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
-from importer import engines
 from importer.app.export import export
 from importer.cli import output
 from importer.document.store import Store, StoredDocument, named, write_all
-from importer.engines import install
-from importer.errors import DocumentError, ImporterError, UsageError
+from importer.errors import DocumentError, UsageError
 from importer.exports import FORMATS, get
 from importer.exports.base import Exported, Origin
 from importer.hub.folders import read_plain
@@ -71,8 +67,6 @@ def _one(stored: StoredDocument, arguments: argparse.Namespace) -> None:
         _print(exported.files)
     else:
         output.note(f"Wrote {', '.join(map(str, written))}.")
-    if exported.engine:
-        _name_environment(exported.engine)
 
 
 def _list(*, json: bool) -> None:
@@ -105,15 +99,6 @@ def _print(files: Mapping[str, str]) -> None:
         raise UsageError("bad-option", option="--output", problem=problem)
     for text in files.values():
         output.line(text.rstrip("\n"))
-
-
-def _name_environment(engine: str) -> None:
-    """Print how to reach the engine that importer has installed; nothing without one."""
-    with suppress(ImporterError):
-        installed = install.find(engines.get(engine))
-        if installed is not None:
-            path = shlex.quote(str(installed.python.parent))
-            output.note(f"To run it with importer's {engine} {installed.version}: PATH={path}:$PATH")
 
 
 def _json(name: str, origin: Origin, exported: Exported, written: list[Path] | None) -> None:

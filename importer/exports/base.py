@@ -48,14 +48,10 @@ class Options:
 
 @frozen
 class Exported:
-    """Files by name, that of the consumer first; ``lost`` has the parts that they lack.
-
-    ``engine``  the engine whose environment runs the command, where the export is one.
-    """
+    """Files by name, that of the consumer first; ``lost`` has the parts that they lack."""
 
     files: Mapping[str, str]
     lost: tuple[Reason, ...] = ()
-    engine: str = ""
 
 
 Export = Callable[[Document, Receipt | None, Options], Exported]
@@ -185,7 +181,7 @@ class Service:
     ``first``    lines of a shell before it.
     ``kind``     of the engine; the export and the folder of the files beside it are named by it.
     ``files``    by their names in that folder.
-    ``engine``   the build that serves it, on the ``device``.
+    ``device``   that it runs on.
     ``comments``  the first lines of the export.
     """
 
@@ -199,7 +195,6 @@ class Service:
     variables: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     first: Sequence[str] = ()
-    engine: str = ""
     device: Device = "gpu"
 
     @property
@@ -207,16 +202,15 @@ class Service:
         """Return the folder of its files."""
         return folder_of(self.origin.name, self.kind)
 
-    def exported(self, name: str, text: str, engine: str = "") -> Exported:
+    def exported(self, name: str, text: str) -> Exported:
         """Return the export under ``name``, with the files of the server in the folder beside it."""
         files = {f"{self.folder}/{file}": content for file, content in self.files.items()}
-        return Exported({name: text, **files}, self.lost, engine)
+        return Exported({name: text, **files}, self.lost)
 
     def script(self) -> Exported:
         """Return the script that starts the server."""
         words = with_variables(self.variables, [*self.program, *self.model, *self.words])
-        text = script(self.comments, command_line(words), self.first)
-        return self.exported(f"{self.folder}.sh", text, self.engine)
+        return self.exported(f"{self.folder}.sh", script(self.comments, command_line(words), self.first))
 
     def config(self, model: str) -> Exported:
         """Return the file of ``--config``: keys in the order of the command line, first that of the model."""
@@ -227,7 +221,7 @@ class Service:
         name = f"{self.folder}.yaml"
         line = shlex.join(with_variables(self.variables, [*self.program, "--config", name]))
         comments = [*self.comments, Reason(ExportComment.COMMAND, command=line)]
-        return self.exported(name, yaml_text(data, comments), self.engine)
+        return self.exported(name, yaml_text(data, comments))
 
 
 def folder_of(name: str, kind: str) -> str:

@@ -92,9 +92,7 @@ def served(name: str, document: Document, receipt: Receipt | None, options: Opti
         fetch = " ".join(("hf", "download", origin.hub_id, "--revision", origin.revision, "--quiet"))
         first.append(f'ln -sfn "$({fetch})" {model}')  # the weights lie once; requests name the link
     words = engine.settings(document, model, ADDRESS, template)
-    return Service(
-        origin, name, program.split(), [], words, comments, lost, variables, {}, first, engine=name
-    )
+    return Service(origin, name, program.split(), [], words, comments, lost, variables, {}, first)
 
 
 def _lost(

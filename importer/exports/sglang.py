@@ -45,7 +45,7 @@ def served(
     comments = [*origin.comments(), *explained(" ".join(PROGRAM), sent, lost), unrun(CHECKED)]
     return Service(
         origin, engine.name, PROGRAM, [f"--model-path={origin.model}"], words, comments, lost,
-        environment.variables_of(document), engine.files(document, options.template), engine=engine.name,
+        environment.variables_of(document), engine.files(document, options.template),
     )  # fmt: skip
 
 

@@ -123,9 +123,7 @@ def served(
     by_module = device == "cpu" and not is_rust(document)
     program = ["python", *server(document)] if by_module else ["vllm", "serve"]
     model = f"--model={origin.model}" if by_module else origin.model
-    return Service(
-        origin, "vllm", program, [model], words, comments, lost, chosen, files, (), engine.name, device
-    )
+    return Service(origin, "vllm", program, [model], words, comments, lost, chosen, files, (), device)
 
 
 def _settings_and_files(

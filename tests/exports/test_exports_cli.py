@@ -8,7 +8,6 @@ import os
 import pytest
 import yaml
 
-from importer.engines.install import Installed
 from importer.exports import FORMATS
 from tests.commandline import Desk, desk
 from tests.exporting import commands
@@ -132,12 +131,3 @@ def test_the_licence_comes_from_the_hub(desk: Desk) -> None:
     imported(desk)
     (entry,) = yaml.safe_load(desk("export", "tiny", "localai-gallery").out)
     assert entry["license"] == "mit"
-
-
-@pytest.mark.engine
-def test_the_path_of_the_installed_engine_is_named(desk: Desk, mlx_engine: Installed) -> None:
-    desk.monkeypatch.setenv("IMPORTER_MLX_PYTHON", str(mlx_engine.python))
-    assert desk("acme/chat", "--name", "tiny", "--backend", "mlx", "--yes", "--no-validate").code == 0
-    ran = desk("export", "tiny", "mlx-command")
-    assert f"To run it with importer's mlx {mlx_engine.version}: PATH={mlx_engine.python.parent}" in ran.err
-    assert str(mlx_engine.python) not in ran.out
