@@ -53,6 +53,7 @@ def _named(name: str) -> dict[str, object]:
 
 
 NAMED = replace(WEATHER_TWO_TOOLS, name="named", extra=_named("get_time"))
+FEWER = 5  # calls of a slow engine
 MARK = {"const": "k7q2"}  # no model writes it by itself
 
 
@@ -181,11 +182,18 @@ def needs_tool_choice(promise: Expectations) -> Reason | None:
     ability="required",
 )
 def tool_choice(ctx: Context) -> Outcome:
-    """Judge each call of the table, whole and streamed; an unknown server need not bind arguments."""
+    """Judge each call of the table, whole and streamed; an unknown server need not bind arguments.
+
+    A slow engine is asked for the first ones, whole.
+    """
+    slow = ctx.promise.slow
 
     def judged(prompt: Prompt, judge: Judge) -> Outcome:
+        def of_prompt(reply: Reply) -> Outcome:
+            return judge(reply, prompt)
+
         try:
-            both = ask_both_ways(ctx, prompt, lambda reply: judge(reply, prompt))
+            both = of_prompt(ctx.first(prompt)) if slow else ask_both_ways(ctx, prompt, of_prompt)
         except RequestRefused as refused:
             if prompt not in BOUND:
                 raise
@@ -194,7 +202,7 @@ def tool_choice(ctx: Context) -> Outcome:
         own = ctx.promise.offers is None and outcome.remedy == heed("strict")
         return Inconclusive(outcome.reason, Stage.DRAWN, trials=outcome.trials) if own else outcome
 
-    return tally({prompt.name: judged(prompt, judge) for prompt, judge in CALLS})
+    return tally({prompt.name: judged(prompt, judge) for prompt, judge in CALLS[: FEWER if slow else None]})
 
 
 @frozen
