@@ -151,14 +151,6 @@ def test_sglang_shares_layers_over_cards_and_sets_the_rest_itself() -> None:
     assert all(device.kind in {"cuda", "rocm"} for device in made.holds)
 
 
-@pytest.mark.slow
-def test_sglang_is_several_servers_where_no_layout_divides_the_heads() -> None:
-    made, _ = fitted({**LLAMA_70B, "num_attention_heads": 4, "num_key_value_heads": 4}, "8xh100-80g", 10**9,
-                     backend="sglang")  # fmt: skip
-    split = made.plans[0].split
-    assert (split.tensor * split.replicas, split.data) == (8, 1)
-
-
 def test_70b_on_one_card() -> None:
     made, decisions = fitted(LLAMA_70B, "rtx4090", 141_107_412_992)
     context = decisions["max_model_len"]
@@ -178,17 +170,6 @@ def test_7b_of_4_bits_on_a_notebook() -> None:
     assert (decisions["max_model_len"].value, decisions["max_model_len"].status) == (32768, "vendor")
     assert not set(decisions) & {"dtype", "gpu_memory_utilization", "tensor_parallel_size"}
     assert fitted(QWEN_7B_4BIT, "m1-8g", 4_284_275_000, backend="mlx")[0].verdict == "shortened"
-
-
-@pytest.mark.slow
-def test_one_latent_vector_for_all_heads() -> None:
-    """DeepSeek: 641 GiB of fp8, and 69 KiB a token on every card: eight cards of 141 GB, not of 80."""
-    size = 688_586_727_753
-    made, decisions = fitted(DEEPSEEK, "8xh200", size)
-    assert made.verdict == "fits"
-    assert (decisions["tensor_parallel_size"].value, decisions["max_model_len"].value) == (8, 163840)
-    assert "KV cache 69 KiB per token" in made.message
-    assert fitted(DEEPSEEK, "8xh100-80g", size)[0].verdict == "too-large"
 
 
 @pytest.mark.slow
@@ -221,14 +202,6 @@ def test_a_share_that_another_program_leaves_no_room_for_may_not_start() -> None
     assert "set gpu_memory_utilization: 0.72" in whys(decisions["gpu_memory_utilization"])[-1]
     assert made.tries()[0] == {"gpu_memory_utilization": 0.72}
     assert fitted(QWEN_8B, replace(busy, free=int(23 * GIB)), QWEN_8B_BYTES // 4)[0].verdict == "fits"
-
-
-def test_a_processor_holds_what_its_document_gives_the_cache() -> None:
-    made, decisions = fitted(QWEN_8B, "xeon6", QWEN_8B_BYTES)
-    assert made.pool is not None
-    each = made.pool["block"] * made.pool["blocks"]
-    space = decisions["engine_args.kv_cache_memory_bytes"].value
-    assert made.plans[0].sequences == pytest.approx(space / each * 40960 / 8192, rel=0.05)
 
 
 @pytest.mark.slow

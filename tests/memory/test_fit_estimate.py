@@ -119,10 +119,6 @@ def test_only_files_of_the_index_are_loaded() -> None:
     assert weights.files(given) == tuple(SHARDS)
 
 
-def test_weights_of_before_safetensors_are_counted() -> None:
-    assert told(snapshot({"pytorch_model.bin": BYTES})).source == "files"
-
-
 @pytest.mark.parametrize(
     ("block", "bits"),
     [
@@ -164,12 +160,6 @@ def test_the_parts_of_an_estimate() -> None:
     assert all(render(t.why) for t in fit.terms)
     assert fit.to_json()["total"] == fit.total.to_json()
     assert estimate(of("full: grouped heads"), WEIGHTS, Load(4096, eager=True), "vllm").term("graphs") is None
-
-
-def test_states_do_not_grow_with_the_context() -> None:
-    short, long = (estimate(of("mamba2 and attention"), WEIGHTS, Load(n), "vllm") for n in (2048, 8192))
-    assert short.term("states") == long.term("states")
-    assert short.total.likely < long.total.likely
 
 
 def test_drafting_layers_load_where_they_are_asked_for() -> None:
@@ -287,15 +277,6 @@ def test_what_the_model_runner_of_a_version_counts(
     terms = estimate(shape, WEIGHTS, Load(4096, slots=8, version=version), "vllm").terms
     assert ("graphs" in {t.part for t in terms}) == graphs
     assert (TermReason.PICTURES in {t.why.kind for t in terms}) == pictures
-
-
-def test_a_memory_that_the_system_shares_holds_less() -> None:
-    toy = of("full: grouped heads")
-    loads = (Load(4096), Load(4096, shared=True))
-    own, shared = (estimate(toy, WEIGHTS, load, "vllm").term("overhead") for load in loads)
-    assert own is not None
-    assert shared is not None
-    assert shared.amount.likely - own.amount.likely == rest.SYSTEM.likely
 
 
 def test_a_sparse_layer_keeps_workspaces_that_grow_with_the_context() -> None:
