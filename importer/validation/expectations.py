@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -226,6 +226,11 @@ def always(_promise: Expectations) -> None:
 def no_chat(promise: Expectations) -> Reason | None:
     """Return why a chat probe does not apply."""
     return None if promise.chats else Reason(PromiseReason.BASE_MODEL)
+
+
+def chats_with(feature: str) -> Callable[[Expectations], Reason | None]:
+    """Return the condition of a probe of chats that needs a feature of the server."""
+    return lambda promise: no_chat(promise) or promise.lacks(feature)
 
 
 def no_tools(promise: Expectations) -> Reason | None:

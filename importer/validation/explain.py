@@ -66,7 +66,7 @@ class Rank(IntEnum):
 
 
 @frozen
-class Seen:
+class Judged:
     """A row with what its verdict rests on.
 
     ``stage``     the first stage that its probe has seen to break; ``None`` where it judged answers alone.
@@ -133,7 +133,7 @@ class Seen:
             return Rank.PARSER
         return Rank.DRAWN if asks_for(failure, *EVERY_ANSWER) else Rank.CONFIGURED
 
-    def explained_by(self, cause: Seen, rank: Rank) -> bool:
+    def explained_by(self, cause: Judged, rank: Rank) -> bool:
         """Return whether what the row has seen follows from a cause."""
         if not isinstance(self.row.outcome, Fail | Inconclusive) or self.part == "environment":
             return False
@@ -145,7 +145,7 @@ class Seen:
             return self.rests_on is not Rests.NOTHING
         return self._rests_on(cause, rank)
 
-    def _rests_on(self, cause: Seen, rank: Rank) -> bool:
+    def _rests_on(self, cause: Judged, rank: Rank) -> bool:
         """Return whether a verdict on how a request is read, or on answers, rests on what a cause changes."""
         if cause.alters and asks_for(self.row.outcome, Remedy.OTHER_VERSION_TEMPLATE):
             return True
@@ -177,7 +177,7 @@ class Seen:
         return asks_for(self.row.outcome, *NAMES_PARSER, Remedy.OWN_TEMPLATE)
 
 
-def seen(row: ProbeRow) -> Seen:
+def judged(row: ProbeRow) -> Judged:
     """Return a row with what its verdict rests on."""
     probe = next((one for one in every() if one.name == row.probe), None)
     rests = Rests.ANSWERS if probe is None else probe.rests_on
@@ -185,14 +185,14 @@ def seen(row: ProbeRow) -> Seen:
         rests = Rests.NOTHING
     broken, stage = first_broken(row.outcome.facts), row.outcome.stage
     if broken is not None:
-        return Seen(row, broken.stage, Rests.ANSWERS)
+        return Judged(row, broken.stage, Rests.ANSWERS)
     observes = None if probe is None else probe.observes
     if observes is None or stage is None or isinstance(row.outcome.reason.kind, AnswerFailure):
-        return Seen(row, observes, rests)  # what a judge of answers takes for broken is not compared
-    return Seen(row, stage, Rests.ANSWERS if stage in BEHIND else rests)  # it may judge an answer, too
+        return Judged(row, observes, rests)  # what a judge of answers takes for broken is not compared
+    return Judged(row, stage, Rests.ANSWERS if stage in BEHIND else rests)  # it may judge an answer, too
 
 
-def _ordinary(cause: Seen) -> bool:
+def _ordinary(cause: Judged) -> bool:
     """Return whether a template fails on an ordinary conversation: simple answers rest on no other."""
     if cause.rests_on is not Rests.NOTHING or cause.stage is not Stage.TEMPLATE:
         return True
@@ -218,7 +218,7 @@ def explained(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
     """Return the rows; those that a cause explains follow from it."""
     found = _of_a_death(rows)
     for rank in Rank:
-        looked = [seen(row) for row in found]
+        looked = [judged(row) for row in found]
         causes = [one for one in looked if one.rank is rank]
         better = [one for one in looked if one.stage in RUN and one.names_parser]
         cause = min(

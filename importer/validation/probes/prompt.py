@@ -31,6 +31,7 @@ from importer.validation.expectations import (
     CommonReason,
     Expectations,
     always,
+    chats_with,
     no_chat,
     no_tools,
 )
@@ -229,11 +230,6 @@ LIKELIEST: Mapping[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
 
 
-def needs_prompt_counts(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine whose counts are not exact."""
-    return no_chat(promise) or promise.lacks("usage")
-
-
 @frozen
 class Sent:
     """A conversation with the tokens of its text, and the engine's count and numbers of them.
@@ -264,7 +260,7 @@ class Sent:
 @probe(
     "prompt-counts",
     "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question.",
-    needs=needs_prompt_counts,
+    needs=chats_with("usage"),
     observes=Stage.MESSAGES,
     rests_on=Rests.REQUESTS,
 )

@@ -17,7 +17,7 @@ from importer.engines.log_figures import mentions
 from importer.reasons import Reason
 from importer.validation.context import EXTRA, Context, ask_both_ways, together
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import Expectations, no_chat
+from importer.validation.expectations import Expectations, chats_with, no_chat
 from importer.validation.mutations import QUOTED, AnswerChange, of_text
 from importer.validation.outcome import (
     Fail,
@@ -231,15 +231,10 @@ KEY = "mark"
 RENAMED = "max_completion_tokens"  # what OpenAI calls the limit now, and newer clients send alone
 
 
-def needs_request_options(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine without ``logit_bias``."""
-    return no_chat(promise) or promise.lacks("bias")
-
-
 @probe(
     "request-options",
     "Gateways dropped seeds, capped or crossed answers and kept streams back; the weights were blamed.",
-    needs=needs_request_options,
+    needs=chats_with("bias"),
     alone=True,  # it measures time, and tells answers of clients apart
     observes=Stage.SAMPLED,
 )
@@ -487,15 +482,10 @@ def _drawn_wrong(option: str, sent: float, came: int, expected: object, answers:
 ENDLESS = 20  # characters of white space at the end: more than any layout of three members has
 
 
-def needs_structured_output(promise: Expectations) -> Reason | None:
-    """Return why the probe does not apply: no chat, or an engine without schemas."""
-    return no_chat(promise) or promise.lacks("structured")
-
-
 @probe(
     "structured-output",
     "A schema bound the thoughts, or nothing at all, and a good model wrote the shape by itself.",
-    needs=needs_structured_output,
+    needs=chats_with("structured"),
     ability="structured",
 )
 def structured_output(ctx: Context) -> Outcome:
