@@ -202,7 +202,7 @@ class Files:
 
     def _proved_equal(self, proof: Proof, values: Prediction) -> dict[str, tuple[str, ...]]:
         """Return for each field the parsers that the proof cannot tell apart from the chosen one."""
-        facts = {fact.key: fact.value["equal"] for fact in proof.evidence()}
+        facts = {fact.key: fact.value.equal for fact in proof.evidence()}
         return {name: facts[name].get(value, ()) for name, value in values.items()}
 
     def _rows(self, model_id: str, table: Table) -> set[str]:

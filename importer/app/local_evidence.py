@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from importer import backends
 from importer.document.document import Document
 from importer.document.store import StoredDocument
-from importer.engines import model_folder, tokenizer
-from importer.engines.tokenizer import MergedWords, TokenTable
+from importer.engines import model_folder, token_merges, tokenizer
+from importer.engines.token_merges import MergedWords
+from importer.engines.tokenizer import TokenTable
 from importer.errors import ImporterError, RepositoryError
 from importer.frozen import frozen
 from importer.hub import digests, local
@@ -62,7 +63,7 @@ class References:
 def references_of(stored: StoredDocument, weights: Path, progress: Progress) -> References:
     """Return the references of a document for a run of these weights; large new files are read once."""
     files = files_of(stored, weights)
-    table, merges = tokenizer.of_folder(weights), tokenizer.merges_of_folder(weights)
+    table, merges = tokenizer.of_folder(weights), token_merges.of_folder(weights)
     served, broken = digests_of(files, weights, progress), model_folder.broken(weights)
     return References(files, served, broken, table, merges)
 
@@ -223,7 +224,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
 
     A missing tokenizer has its reason (``Background.no_tokenizer``).
     """
-    from importer.engines import tokenizer
+    from importer.engines import token_merges, tokenizer
     from importer.hub.folders import has_files
     from importer.validation.evidence_sources import Background
     from importer.validation.expectations import CommonReason
@@ -242,7 +243,7 @@ def background(stored: StoredDocument, places: AllowedFolders) -> Iterator[Backg
             away = Reason(CommonReason.TOKENIZER_AWAY, model=snapshot.label, revision=snapshot.revision)
             known = replace(known, no_tokenizer=away)
         else:
-            known = replace(known, merges=tokenizer.merges_of_folder(folder))
+            known = replace(known, merges=token_merges.of_folder(folder))
             if python is None:
                 known = replace(known, no_tokenizer=Reason(CommonReason.TOKENIZER_UNREAD))
             else:

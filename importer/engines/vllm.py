@@ -1,4 +1,4 @@
-"""vLLM: its two builds, its frontend in Rust, its arguments, and how its log tells why it ended."""
+"""vLLM: how its two builds are installed and started, with either of its frontends."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from importer.app import local_evidence
 from importer.cli.main import run
 from importer.demo import MODEL
 from importer.document.store import Store, StoredDocument
-from importer.engines.tokenizer import MergedWords
+from importer.engines.token_merges import MergedWords
 from importer.hub import cache
 from importer.hub.local import ANYWHERE
 from importer.sentences import render

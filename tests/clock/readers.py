@@ -64,12 +64,12 @@ _REASONS = {
         app.preferences service.settings engines.parser_sources""",
     "it asks this machine and what is installed on it": """
         engines.doctor.host engines.doctor.case engines.doctor.memory engines.doctor.model
-        launcher engines.install engines.machine engines.tokenizer
+        launcher engines.install engines.machine engines.tokenizer engines.token_merges
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.rust_renderer hub.client service.http.overview service.http.query service.http.review
         hub.local service.domain.index service.domain.listing storage.keys chat_template.render_worker hub.folders
-        engines.model_folder sentences memory.pages hub.weights
+        engines.model_folder sentences memory.pages hub.weights proof.conversations
         signals.family signals.thinking_signs app.gallery_site hub.search
         """,
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
@@ -80,7 +80,7 @@ _REASONS = {
     "it is run by hand, over releases that are looked at": """
         gen_defaults.arguments gen_defaults.conflicts_worker gen_defaults.sources.vllm_recipes gen_defaults.checks.schema gen_defaults.checks.coverage wheels.index
         gen_defaults.inference gen_defaults.job gen_defaults.localai_diff gen_defaults.mlx_source gen_defaults.parser_tables
-        gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.report
+        gen_defaults.place gen_defaults.processors gen_defaults.recipes gen_defaults.regenerate gen_defaults.released gen_defaults.report
         gen_defaults.sampling gen_defaults.settings gen_defaults.shapes gen_defaults.sources.unsloth
         gen_defaults.syntax gen_defaults.truth gen_defaults.vllm_source wheels.web""",
 }

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from importer.demo import MODEL
-from importer.engines import tokenizer
+from importer.engines import token_merges
 from tests.models.formats import FORMATS
 
 TOKENIZER = "tokenizer.json"
@@ -37,13 +37,13 @@ def drop(model: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("base", FORMATS)
 def test_a_whole_tokenizer_yields_every_word_and_other_merges_do_not(base: str) -> None:
-    words = tokenizer.merges_of_folder(FORMATS[base].folder)
+    words = token_merges.of_folder(FORMATS[base].folder)
     assert words is not None
     assert (words.unmade, words.other_order) == (0, False)
     for change in (sort, reverse, drop):
         data = read(FORMATS[base].folder)
         change(data["model"])
-        other = tokenizer.of_tokenizer(data)
+        other = token_merges.of_tokenizer(data)
         assert other is not None
         assert other.other_order, change
         assert other.example in data["model"]["vocab"]
@@ -55,11 +55,11 @@ def test_words_with_each_others_number_are_out_of_the_order_of_the_merges(base: 
     vocabulary = data["model"]["vocab"]
     one, other, third = [word for word in vocabulary if word.isalpha() and len(word) > 4][:3]
     vocabulary[one], vocabulary[other] = vocabulary[other], vocabulary[one]
-    words = tokenizer.of_tokenizer(data)
+    words = token_merges.of_tokenizer(data)
     assert words is not None
     assert set(words.exchanged) == {one, other}
     vocabulary[one], vocabulary[third] = vocabulary[third], vocabulary[one]  # a round of three is no pair
-    rounds = tokenizer.of_tokenizer(data)
+    rounds = token_merges.of_tokenizer(data)
     assert rounds is not None
     assert rounds.exchanged == ()
 
@@ -67,14 +67,14 @@ def test_words_with_each_others_number_are_out_of_the_order_of_the_merges(base: 
 def test_merges_of_one_text_are_those_of_two() -> None:
     data = read(MODEL)
     data["model"]["merges"] = [" ".join(pair) for pair in data["model"]["merges"]]
-    assert tokenizer.of_tokenizer(data) == tokenizer.merges_of_folder(MODEL)
+    assert token_merges.of_tokenizer(data) == token_merges.of_folder(MODEL)
 
 
 def test_the_earliest_merge_comes_first_and_from_the_left() -> None:
     merges = {("a", "a"): 0, ("b", "c"): 1, ("aa", "b"): 2}
-    assert tokenizer.merged("aaab", merges) == ["aa", "a", "b"]
-    assert tokenizer.merged("aab", merges) == ["aab"]
-    assert tokenizer.merged("aabc", merges) == ["aa", "bc"]
+    assert token_merges.merged("aaab", merges) == ["aa", "a", "b"]
+    assert token_merges.merged("aab", merges) == ["aab"]
+    assert token_merges.merged("aabc", merges) == ["aa", "bc"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_earliest_merge_comes_first_and_from_the_left() -> None:
 def test_another_algorithm_has_no_verdict(change: dict[str, Any]) -> None:
     data = read(MODEL)
     data["model"] |= change
-    words = tokenizer.of_tokenizer(data)
+    words = token_merges.of_tokenizer(data)
     assert words is None or not words.other_order
 
 
@@ -100,5 +100,5 @@ def test_another_algorithm_has_no_verdict(change: dict[str, Any]) -> None:
 def test_any_value_is_read(key: str, value: object) -> None:
     data = read(MODEL)
     data["model"][key] = value
-    tokenizer.of_tokenizer(data)
-    tokenizer.of_tokenizer({"model": data["model"], "added_tokens": value})
+    token_merges.of_tokenizer(data)
+    token_merges.of_tokenizer({"model": data["model"], "added_tokens": value})

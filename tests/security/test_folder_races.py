@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from importer import demo
-from importer.engines import mlx, model_folder, tokenizer
+from importer.engines import mlx, model_folder, token_merges, tokenizer
 from importer.engines.doctor import model as doctor
 from importer.engines.doctor.case import DoctorCase
 from importer.errors import ImporterError, RepositoryError, ServiceError
@@ -145,7 +145,7 @@ def _doctor(site: Site) -> Callable[[], object]:
 READERS: dict[str, Callable[[Site], Callable[[], object]]] = {
     "snapshot": _snapshot, "tensors": _tensors, "digests": _served, "weights": _located,
     "token numbers": lambda site: lambda: tokenizer.of_folder(site.model),
-    "token merges": lambda site: lambda: tokenizer.merges_of_folder(site.model),
+    "token merges": lambda site: lambda: token_merges.of_folder(site.model),
     "broken files": lambda site: lambda: model_folder.broken(site.model),
     "config": lambda site: lambda: model_folder.config_of(site.model), "a copy": _copy, "doctor": _doctor,
 }  # fmt: skip
