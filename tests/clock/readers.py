@@ -70,7 +70,7 @@ _REASONS = {
         engines.deaths engines.mlx engines.rust_renderer hub.client service.http.overview service.http.query service.http.review
         hub.local service.domain.index service.domain.listing storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights proof.conversations
-        signals.family signals.thinking_signs app.gallery_site hub.search
+        signals.thinking_signs app.gallery_site hub.search
         """,
     "it is what the importer's own processes say to each other, in one pass": "sandbox.pool sandbox.serve",
     "it runs in an engine's own environment": """
