@@ -18,6 +18,7 @@ from importer.hub.content import BESIDE, TOKENIZERS, missing_parts, weight_files
 from importer.hub.folders import Folder
 from importer.hub.local import AllowedFolders
 from importer.hub.paging import Paging, following
+from importer.hub.route import open_session, route_closed
 from importer.hub.snapshot import Snapshot
 from importer.reasons import Reason
 
@@ -143,7 +144,7 @@ def _bounded(repo: str, commit: str) -> Iterator[None]:
         target = following(str(url), {name.lower(): value for name, value in response.headers.items()})
         pages.update([] if target is None else [str(url.join(target))])
 
-    hooks = client.open_session().event_hooks["response"]
+    hooks = open_session().event_hooks["response"]
     hooks.append(heard)
     try:
         yield
@@ -159,7 +160,7 @@ def _failure(error: Exception, repo: str, commit: str) -> ImporterError:
     if isinstance(cause, OSError) and cause.errno is not None:
         return DocumentError("cannot-write", path=cache.root(), problem=cause.strerror)
     url, problem = _asked(error), Reason(ExchangeReason.FAILED, name=type(cause).__name__)
-    return client.route_closed(url, error, problem) or HubError(
+    return route_closed(url, error, problem) or HubError(
         "network", host=endpoint.origin(url)[1], problem=problem
     )
 

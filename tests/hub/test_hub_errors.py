@@ -152,6 +152,12 @@ def test_the_token_stays_with_the_endpoint(server: HubServer, monkeypatch: pytes
         assert stranger.log == []
 
 
+def test_a_server_that_repeats_the_token(server: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    server.faults.append(Fault("/api/", 403, {"X-Error-Message": f"{TOKEN} may not"}, TOKEN.encode()))
+    assert refused("a/open").kind == "forbidden"
+
+
 def test_the_token_is_neither_logged_nor_kept(
     server: HubServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

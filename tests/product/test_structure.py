@@ -36,7 +36,8 @@ PURE = {
 
 NETWORK = {"socket", "ssl", "http", "urllib.request", "urllib.error", "huggingface_hub", "httpx", "requests"}
 MAY_CONNECT = {
-    "importer.hub.client", "importer.hub.weights", "importer.hub.endpoint",  # the Hub; hosts looks names up
+    "importer.hub.client", "importer.hub.route", "importer.hub.weights",  # the Hub
+    "importer.hub.endpoint",  # looks names up
     "importer.engines.ports", "importer.engines.readiness",  # loopback
     "importer.engines.rust_renderer", "importer.validation.client",
     "importer.service.server",  # connects to nothing
