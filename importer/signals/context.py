@@ -94,7 +94,7 @@ def longest(snapshot: Snapshot, able: Abilities) -> int | None:
 def reach(rope: Mapping[str, object], base: int | None, able: Abilities) -> int | None:
     """Return the tokens that YaRN reaches where the version does not multiply by its factor, or ``None``."""
     factor, original = _factor(rope.get("factor")), _count(rope.get(ORIGINAL)) or base
-    if "yarn" not in _kind(rope) or _kind(rope) not in (able.unscaled_ropes or SCALED):
+    if "yarn" not in _kind(rope) or not _contained(_kind(rope), able):
         return None
     return None if factor is None or original is None else int(original * factor)
 
@@ -192,17 +192,23 @@ def _kind(rope: Mapping[str, object]) -> str:
     return {"su": "longrope", "mrope": "default"}.get(str(name), str(name))
 
 
+def _contained(kind: str, able: Abilities) -> bool:
+    """Return whether the length already contains the factor; vendors' names of YaRN are one to vLLM."""
+    kinds = able.unscaled_ropes or SCALED
+    return kind in kinds or (kind.endswith("-yarn") and "yarn" in kinds)
+
+
 def _scaled(base: Length, ropes: list[Mapping[str, object]], able: Abilities) -> Length:
-    unscaled = able.unscaled_ropes or SCALED
     tokens, factor, notes = base.tokens, 1.0, list[Reason]()
     for rope in ropes:
         kind, rope_factor = _kind(rope), _factor(rope.get("factor"))
-        if kind in unscaled and rope_factor not in (None, 1.0):
+        unscaled = _contained(kind, able)
+        if unscaled and rope_factor not in (None, 1.0):
             notes.append(Reason(LengthReason.IN_IT_ALREADY, rope=kind, factor=rope_factor))
-        elif kind not in unscaled and rope_factor is not None:
+        elif not unscaled and rope_factor is not None:
             factor = rope_factor
         original = _count(rope.get(ORIGINAL))
-        if kind == "yarn" and able.yarn_from_original and kind not in unscaled and original is not None:
+        if kind == "yarn" and able.yarn_from_original and not unscaled and original is not None:
             tokens = original
     if factor != 1.0 or tokens != base.tokens:
         length = max(1, int(tokens * factor))

@@ -62,6 +62,7 @@ def test_context_length(given: dict[str, Any], found: int | None) -> None:
         ({"rope_type": "llama3", "factor": 8.0}, 32768, 32768),
         (YARN, 32768, 32768),
         ({**YARN, "factor": 16}, 131072, 32768),  # vLLM changed its mind
+        ({**YARN, "type": "vendor-yarn"}, 131072, 32768),
         ({"full_attention": {"rope_type": "linear", "factor": 4}, "sliding_attention": {"type": "default"}},
          131072, 131072),
         ({"type": "linear", "factor": "$(id)"}, 32768, 32768),
