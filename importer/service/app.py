@@ -25,7 +25,7 @@ from importer.service.domain.gallery import Gallery
 from importer.service.domain.index import GalleryIndex
 from importer.service.http import routers
 from importer.service.http.openapi import describe, methods
-from importer.service.http.query import known_body, known_query, near_fields
+from importer.service.http.query import known_request, near_fields
 from importer.service.jobs.live_jobs import Watching
 from importer.service.jobs.runner import Runner
 from importer.service.problems import REFUSED, answer
@@ -54,7 +54,7 @@ def create(settings: Settings) -> FastAPI:
     app = FastAPI(
         title="importer", version=__version__, description=ABOUT, lifespan=_lifespan,
         docs_url=None, redoc_url=None, telemetry=NO_TRACES, generate_unique_id_function=_id,
-        redirect_slashes=False, dependencies=[Depends(known_query), Depends(known_body)], responses=REFUSED,
+        redirect_slashes=False, dependencies=[Depends(known_request)], responses=REFUSED,
     )  # fmt: skip
     app.state.settings, app.state.ending = settings, False
     app.state.limits, app.state.metrics = limits(settings), Metrics()

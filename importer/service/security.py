@@ -15,15 +15,13 @@ from typing import Annotated, Any, cast
 
 from anyio import to_thread
 from fastapi import Depends, Request
-from fastapi.security import HTTPBearer
-from fastapi.security.api_key import APIKeyHeader
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from importer.errors import InternalError, ServiceError
 from importer.frozen import frozen
-from importer.service.desk import Desk, desk
+from importer.service.desk import Desk
 from importer.service.domain.grants import Caller
 from importer.service.problems import answer
 from importer.service.reads import reads
@@ -339,11 +337,6 @@ def _log(scope: Scope, status: int, seconds: float) -> None:
 
 
 REFUSED = 60  # wrong keys a minute for one address
-# For OpenAPI; the keys are read below, so that a refusal has importer's own form.
-SCHEMES = (
-    HTTPBearer(auto_error=False, description="An API key; none is needed on loopback."),
-    APIKeyHeader(name="x-api-key", auto_error=False),
-)
 
 
 @frozen
@@ -369,9 +362,9 @@ def sent_key(request: Request) -> str | None:
     return rest.strip() if scheme.lower() == "bearer" else ""
 
 
-async def caller(request: Request, at: Annotated[Desk, Depends(desk)]) -> Caller:
+async def caller(request: Request) -> Caller:
     """Return the caller; raises ServiceError: "no-key", "too-many"."""
-    key = sent_key(request)
+    key, at = sent_key(request), cast(Desk, request.app.state.desk)
     if key is None and at.settings.loopback:  # nothing is looked up
         return identify(request, at, key)
     return await to_thread.run_sync(identify, request, at, key, limiter=reads())
@@ -397,11 +390,8 @@ def identify(request: Request, at: Desk, sent: str | None) -> Caller:
 def needs(scope: str) -> Callable[..., Awaitable[Caller]]:
     """Return a dependency that yields the caller and requires a scope."""
 
-    async def checked(  # in the loop: each other function costs a thread
-        client: Annotated[Caller, Depends(caller)],
-        _bearer: Annotated[object, Depends(SCHEMES[0])],
-        _header: Annotated[object, Depends(SCHEMES[1])],
-    ) -> Caller:
+    async def checked(request: Request) -> Caller:  # in the loop: each other function costs a thread
+        client = await caller(request)
         client.needs(scope)
         return client
 

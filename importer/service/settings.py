@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import MISSING, Field, field, fields
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -194,6 +194,7 @@ def _places(folders: tuple[str, ...]) -> AllowedFolders:
     return AllowedFolders.below(folders)
 
 
+@lru_cache(maxsize=64)  # every request asks for its host, and for the server's
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address is this machine's own."""
     try:

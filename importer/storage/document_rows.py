@@ -117,6 +117,7 @@ def size_of(parameters: int | None) -> str | None:
 
 
 MARK = "configs"
+PRESENT = select(marks.c.value).where(marks.c.key == MARK)  # made once: each page asks for it
 
 
 def changed(connection: Connection) -> None:
@@ -128,4 +129,4 @@ def changed(connection: Connection) -> None:
 
 def current(connection: Connection) -> int:
     """Return the mark as it is."""
-    return connection.execute(select(marks.c.value).where(marks.c.key == MARK)).scalar() or 0
+    return connection.execute(PRESENT).scalar() or 0

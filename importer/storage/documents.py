@@ -155,36 +155,26 @@ class Filters:
     ``room`` selects those that a device holds, whole or in part.
     """
 
-    state: Sequence[str] = ()
-    family: Sequence[str] = ()
-    backend: Sequence[str] = ()
+    state: tuple[str, ...] = ()
+    family: tuple[str, ...] = ()
+    backend: tuple[str, ...] = ()
     q: str | None = None
     released: bool | None = None
     deleted: bool = False
-    review: Sequence[str] = ()
-    validation: Sequence[str] = ()
+    review: tuple[str, ...] = ()
+    validation: tuple[str, ...] = ()
     updated_since: str | None = None
     model: str | None = None
-    kind: Sequence[str] = ()
-    modality: Sequence[str] = ()
-    tool_parser: Sequence[str] = ()
-    reasoning_parser: Sequence[str] = ()
-    license: Sequence[str] = ()
-    quantization: Sequence[str] = ()
-    size: Sequence[str] = ()
-    attention: Sequence[str] = ()
-    tag: Sequence[str] = ()
+    kind: tuple[str, ...] = ()
+    modality: tuple[str, ...] = ()
+    tool_parser: tuple[str, ...] = ()
+    reasoning_parser: tuple[str, ...] = ()
+    license: tuple[str, ...] = ()
+    quantization: tuple[str, ...] = ()
+    size: tuple[str, ...] = ()
+    attention: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
     room: Room | None = None
-
-    def __hash__(self) -> int:
-        """Return the hash of the key: a sequence may be a list."""
-        return hash(self.key)
-
-    @property
-    def key(self) -> Hashable:
-        """Return the filters for a cache."""
-        values = (getattr(self, one.name) for one in fields(self))
-        return tuple(tuple(value) if isinstance(value, list | tuple) else value for value in values)
 
 
 def conditions(filters: Filters) -> Iterator[ColumnElement[bool]]:
@@ -280,11 +270,11 @@ class CountCache:
 
     def count(self, connection: Connection, filters: Filters) -> int:
         """Return the number of documents that a list has in all."""
-        return self._get(filters.key, connection, lambda: total(connection, filters))
+        return self._get(filters, connection, lambda: total(connection, filters))
 
     def facets(self, connection: Connection, filters: Filters, room: Room | None) -> Facets:
         """Return the counts of every facet; ``room`` is that of the device."""
-        key = ("facets", filters.key, room)
+        key = ("facets", filters, room)
         return self._get(key, connection, lambda: facets(connection, filters, room))
 
     def _get(self, key: Hashable, connection: Connection, count: Callable[[], R]) -> R:

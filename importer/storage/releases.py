@@ -14,7 +14,7 @@ from importer.storage.tables import marks, published
 
 P = published.c
 NUMBER = "published"
-OURS = ("device", "facts")  # for variants and lists of importer: LocalAI's lists have no such members
+OURS = ("device", "facts")  # for lists of importer: LocalAI's lists have no such members
 
 
 class Entry(Protocol):
@@ -44,10 +44,9 @@ def mark(connection: Connection) -> int:
     return connection.execute(select(marks.c.value).where(marks.c.key == NUMBER)).scalar() or 0
 
 
-def items(connection: Connection) -> list[tuple[str, str, dict[str, object]]]:
-    """Return every name with its item of the index and what lists show of it, by name."""
-    query = select(P.name, P.item, P.about).order_by(P.name)
-    return [(row.name, row.item, json.loads(row.about)) for row in connection.execute(query)]
+def items(connection: Connection) -> list[tuple[str, str]]:
+    """Return every name with its item of the index, by name."""
+    return [(row.name, row.item) for row in connection.execute(select(P.name, P.item).order_by(P.name))]
 
 
 def listed(connection: Connection) -> list[dict[str, object]]:

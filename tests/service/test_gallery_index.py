@@ -14,7 +14,7 @@ from importer.document import schema
 from importer.exports.kinds import ExportComment
 from importer.exports.texts import yaml_text
 from importer.reasons import Reason
-from importer.service.domain.index import GalleryIndex, IndexPage, Served, text
+from importer.service.domain.index import GalleryIndex, IndexPage, text
 from importer.storage import releases as rows
 from importer.storage.database import Database
 from importer.storage.schema import prepare
@@ -107,13 +107,13 @@ HOSTILE = [
 
 
 def test_hostile_texts_stay_values_of_their_own_entry() -> None:
-    items: list[Served] = []
+    items: list[tuple[str, str]] = []
     for i, bad in enumerate(HOSTILE):
         entry = {"name": f"n{i}", "description": bad, "urls": ["u"]}
         rendered = yaml_text([entry], [Reason(ExportComment.COMMAND, command=bad)])
-        items.append(Served(f"n{i}", rendered, {"backend": "vllm", "urls": [f"u{i}"]}))
+        items.append((f"n{i}", rendered))
     found = yaml.safe_load(text(items, "http://h"))
-    assert [one["name"] for one in found] == [one.name for one in items]
+    assert [one["name"] for one in found] == [name for name, _ in items]
     assert [one["description"] for one in found] == HOSTILE
     assert found[3]["urls"] == ["u", "http://h/gallery/n3.yaml"]
     odd = 'http://h"\n- name: evil'

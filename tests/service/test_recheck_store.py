@@ -39,15 +39,15 @@ def test_a_document_has_its_last_comparison(database: Database) -> None:
         assert rechecks.outcomes(connection, first.id) == {"differs": 1, "gone": 1}
         [found] = rechecks.page(connection, first.id, 9, outcome="differs")
         assert (found, found.found) == (rechecks.last(connection, "a"), FOUND)
-        assert documents.total(connection, Filters(attention=["differs"])) == 1
+        assert documents.total(connection, Filters(attention=("differs",))) == 1
         second = ask(connection, ["a"], {}, "ann")
         assert rechecks.last(connection, "a") == found  # the second one has not compared it
         rechecks.record(connection, second.id, "a", "left-out", 1)
-        assert documents.total(connection, Filters(attention=["differs"])) == 1
+        assert documents.total(connection, Filters(attention=("differs",))) == 1
         assert rechecks.last(connection, "a") == found
         rechecks.record(connection, second.id, "a", "unchanged", 1)
         assert rechecks.last(connection, "a") is None
-        assert documents.total(connection, Filters(attention=["differs"])) == 0
+        assert documents.total(connection, Filters(attention=("differs",))) == 0
 
 
 def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
@@ -78,7 +78,7 @@ def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
         found = rechecks.last(connection, "served")  # the document shows it, without its job
         assert found is not None
         assert found.found == FOUND
-        assert documents.names(connection, Filters(attention=["differs"])) == ["served"]
+        assert documents.names(connection, Filters(attention=("differs",))) == ["served"]
     with database.writing() as connection:
         job = ask(connection, ["served"], {}, "ann")
         rechecks.record(connection, job.id, "served", "unchanged", 1)

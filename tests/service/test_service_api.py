@@ -7,12 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 
 from importer.service.app import create
 from importer.service.settings import Settings
-from tests.serving import Service, events, fresh, problem, service
+from tests.serving import Service, fresh, problem, service
 
 __all__ = ["service"]
 pytestmark = pytest.mark.slow
@@ -91,20 +90,3 @@ def test_nothing_of_the_framework_is_described(described: dict[str, Any]) -> Non
     assert not {"ValidationError", "HTTPValidationError"} & described["components"]["schemas"].keys()
     for method, path, operation in operations(described):
         assert [*operation["responses"]["default"]["content"]] == ["application/problem+json"], (method, path)
-
-
-def test_events_match_their_schemas(service: Service, described: dict[str, Any]) -> None:
-    body = {"references": ["acme/base", "acme/none"], "backend": "vllm"}
-    job = service.client.post("/v1/imports", json=body).json()["id"]
-    service.ended(job)
-    stream = described["paths"]["/v1/jobs/{job}/events"]["get"]["responses"]["200"]["content"][
-        "text/event-stream"
-    ]
-    with service.client.stream("GET", f"/v1/jobs/{job}/events") as answer:
-        found = [*events(answer)]
-    assert {one["event"] for one in found} == {"queued", "step", "progress", "succeeded", "failed"}
-    for one in found:
-        schema = {**stream["x-event-data"][one["event"]], "components": described["components"]}
-        jsonschema.validate(one["data"], schema)
-        name = schema["$ref"].rpartition("/")[2]
-        assert one["data"].keys() <= described["components"]["schemas"][name]["properties"].keys()

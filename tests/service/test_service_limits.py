@@ -64,8 +64,8 @@ def _operations(service: Service) -> list[tuple[str, str]]:
         for method, said in methods.items()
         if "security" in said
     ]
-    routes = (route for router in (localai.router, localai.router_localai_configs) for route in router.routes)
-    return described + [(m, r.path) for r in routes if isinstance(r, APIRoute) for m in r.methods or ()]
+    routes = (route for route in localai.router.routes if isinstance(route, APIRoute))
+    return described + [(m, r.path) for r in routes for m in r.methods or ()]
 
 
 def _wrong_keys(service: Service, key: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import yaml
 
 from importer.hub.content import content_digest
 from importer.hub.snapshot import RepoFile, Snapshot
-from importer.service.domain.index import Served, variants_of
 from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded
@@ -57,12 +55,8 @@ def test_another_backend_is_another_document(service: Service) -> None:
     assert (made["name"], made["backend"]) == ("both-mlx", "mlx")
     assert (service.config("both"), index(service)["both"]) == (first, entry)
 
-    assert "variants" not in entry
     published(service, "both-mlx")
-    items = index(service)
-    assert items["both"]["variants"] == [{"model": "both-mlx"}]
-    assert "variants" not in items["both-mlx"]
-    assert items["both"] == entry | {"variants": items["both"]["variants"]}
+    assert index(service)["both"] == entry
 
     again = done(service, "acme/both", "mlx")  # the same document, with its earlier settings
     assert (again["name"], again["written"]) == ("both-mlx", False)
@@ -158,7 +152,6 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     published(service, "cards-8xh100")
     assert service.config("cards") == first
     items = index(service)
-    assert items["cards"]["variants"] == [{"model": "cards-8xh100"}]
     assert "8xh100" in items["cards-8xh100"]["tags"]
     lists = {one["name"]: one for one in service.client.get("/models/available").json()}
     assert set(lists["cards-8xh100"]) == set(lists["cards"])
@@ -177,28 +170,3 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     assert (warning["reason"]["before"], warning["reason"]["after"]) == ("rtx4090", "l4")
     assert warnings == seen
     assert service.config("cards-8xh100")["state"] == "published"
-
-
-def served(name: str, backend: str, model: str = "a/b", device: str | None = None) -> Served:
-    about = {"backend": backend, "urls": [f"https://huggingface.co/{model}"]}
-    return Served(name, "", about | ({} if device is None else {"device": device}))
-
-
-def test_variants_follow_from_names_models_and_backends() -> None:
-    entries = [
-        served("b", "vllm"), served("b-mlx", "mlx"), served("b-mlx-vlm", "mlx-vlm"), served("b-mlx-2", "mlx"),
-        served("mine", "mlx"), served("b-vllm", "vllm"), served("c", "vllm", "a/c"),
-        served("c-mlx", "mlx", "a/other"), served("b-mlx-mlx-vlm", "mlx-vlm"),
-    ]  # fmt: skip
-    found = variants_of(entries)
-    assert found == {"b": ["b-mlx", "b-mlx-2", "b-mlx-vlm"]}
-    assert variants_of([replace(one, name=f"x{one.name}") for one in entries[1:2]]) == {}
-    devices = [
-        served("b-8xh100", "vllm", device="8xh100"), served("b-l4", "vllm", device="l4"),
-        served("b-vllm-l4", "vllm", device="l4"), served("b-m3-64g", "mlx", device="m3-64g"),
-        served("mine", "vllm", device="l4"),
-    ]  # fmt: skip
-    cards = ["b-8xh100", "b-l4", "b-m3-64g", "b-vllm-l4"]
-    assert variants_of([entries[0], *devices]) == {"b": cards}
-    assert variants_of([served("b", "mlx"), *devices]) == {"b": cards}
-    assert variants_of(devices) == {"b-8xh100": ["b-l4", "b-vllm-l4"]}, "none has the model's own name"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import Response
@@ -49,37 +49,9 @@ from importer.version import __version__
 router = APIRouter(prefix="/v1", tags=["preview"], route_class=Reads)
 
 
-class EditorArgument(BaseModel):
-    """A key of ``engine_args``, or of one of its maps."""
-
-    name: str
-    type: str = Field(description="in the words of JSON Schema; of a few values all of them")
-    choices: list[Any]
-    limits: dict[str, float] = Field(description="by ge, gt, le, lt")
-    flag: str
-    aliases: list[str]
-    many: bool = Field(description="whether it takes a list")
-    server: bool = Field(description="whether it is of the server alone, beside the engine")
-    config: str | None = Field(default=None, description="the map in `configs` with its keys")
-
-
-class EditorData(BaseModel):
-    """Schema of a document, and arguments, variables and parsers of one version of an engine."""
-
-    backend: str
-    version: str | None = Field(description="whose arguments these are; null where none are known")
-    versions: list[str] = Field(description="with known arguments, the oldest first")
-    document: dict[str, object] = Field(alias="schema", description="JSON Schema with descriptions")
-    arguments: list[EditorArgument]
-    configs: dict[str, list[EditorArgument]]
-    variables: list[str] = Field(description="names for `env`")
-    tool_parsers: list[str]
-    reasoning_parsers: list[str]
-
-
 @router.get(
     "/editor/{backend}",
-    response_model=EditorData,
+    response_model=dict[str, object],
     responses={304: {"description": "It is as before"}},
     summary="What an editor completes",
 )
@@ -263,7 +235,7 @@ class CheckResult(BaseModel):
 async def me(request: Request, at: AtDesk) -> dict[str, object]:
     """Return the caller, also without a key, so that a page can ask for one; a wrong key is refused."""
     unknown = sent_key(request) is None and not at.settings.loopback
-    visitor = Caller("", frozenset()) if unknown else await caller(request, at)
+    visitor = Caller("", frozenset()) if unknown else await caller(request)
     members = {"name": visitor.name or None, "scopes": sorted(visitor.scopes)}
     own = {
         "version": __version__,

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
-from pydantic import BaseModel, Field
-from pydantic.json_schema import models_json_schema
 from sqlalchemy import Connection
 
 from importer.config import number
@@ -24,7 +22,6 @@ from importer.service.http.models import (
     JobState,
     JobStep,
     JobSummary,
-    Problem,
     Retry,
     event_json,
     job_json,
@@ -68,69 +65,11 @@ def _step(name: str, found: BegunStep | None, present: str | None) -> JobStep:
     return JobStep(step=name, state="done", seconds=found.seconds)
 
 
-class JobEvent(BaseModel):
-    """What every event has."""
-
-    job: str
-    at: str
-    attempt: int
-
-
-class QueuedEvent(JobEvent):
-    """A job waits: it is new, was tried again, or begins anew."""
-
-    message: str | None = Field(default=None, description="what the job waits for, or why it starts again")
-
-
-class StepEvent(JobEvent):
-    """A step begins."""
-
-    step: str
-    number: int = Field(description="the number of the step, from 1")
-    of: int = Field(description="how many steps the job has")
-
-
-class ProgressEvent(JobEvent):
-    """What a step, or a list, has done so far."""
-
-    message: str
-    step: str | None = Field(default=None, description="the step; null for a list")
-    done: float | None = Field(default=None, description="how much is done, in the unit")
-    total: float | None = Field(default=None, description="how much there is in all")
-    unit: Literal["bytes", "items"] | None = None
-    passed: int | None = Field(default=None, description="the items that succeeded so far")
-    failed: int | None = Field(default=None, description="the items that did not")
-
-
-class EndEvent(JobEvent):
-    """A job has ended, or waits for an answer: its result, or its problem."""
-
-    result: dict[str, object] | None = None
-    error: Problem | None = None
-
-
-TYPES: Mapping[str, type[JobEvent]] = {
-    "queued": QueuedEvent, "step": StepEvent, "progress": ProgressEvent,
-    "waiting": EndEvent, "succeeded": EndEvent, "failed": EndEvent, "cancelled": EndEvent,
-}  # fmt: skip
-PLACE = "#/components/schemas/"
-# For the media type of the stream: the schema of ``data`` by the type of the event.
-BY_TYPE = {kind: {"$ref": f"{PLACE}{model.__name__}"} for kind, model in TYPES.items()}
-
-
-def schemas() -> dict[str, object]:
-    """Return the schemas of all events by name."""
-    models = [(model, "serialization") for model in dict.fromkeys(TYPES.values())]
-    found: dict[str, object] = models_json_schema(models, ref_template=f"{PLACE}{{model}}")[1]["$defs"]  # type: ignore[arg-type]
-    return {name: schema for name, schema in found.items() if name.endswith("Event")}
-
-
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Reads)
 AGAIN = ("failed", "cancelled")  # what may be tried again; what waits needs an answer, too
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
-OF_SUMMARY = {"summary": {"$ref": "#/components/schemas/JobSummary"}}
 
 
 @router.get("", response_model=JobPage, response_model_exclude_unset=True, summary="Jobs, the newest first")
@@ -186,7 +125,7 @@ def _summary(at: Desk) -> dict[str, object]:
     response_class=StreamingResponse,
     responses={
         200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": OF_SUMMARY}},
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
             "description": "Events of the type `summary`, whose `data` is that of `GET /v1/jobs/summary`",
         }
     },
@@ -227,8 +166,8 @@ def get_(job: str, at: AtDesk, _who: Reader) -> dict[str, object]:
     response_class=StreamingResponse,
     responses={
         200: {
-            "content": {"text/event-stream": {"schema": {"type": "string"}, "x-event-data": BY_TYPE}},
-            "description": "Events; x-event-data has the schema of `data` for each type",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "description": "Events `queued`, `step`, `progress`, and the state at the end",
         },
         204: {"description": "It has ended, and nothing is new"},
     },

@@ -1,4 +1,4 @@
-"""The API's description: FastAPI's, with the events of streams and the conditions that routes require."""
+"""The API's description: FastAPI's, with the keys and the conditions that routes require."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from importer.service.http import jobs, routers
+from importer.service.http import routers
 
 METHODS = ("get", "put", "post", "patch", "delete")
 NEEDS_MATCH = ("put", "patch", "delete")
+KEYS = {
+    "HTTPBearer": {"type": "http", "scheme": "bearer", "description": "An API key; none on loopback."},
+    "APIKeyHeader": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+}
+OPEN = "/v1/me"  # it also answers who has no key
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -21,13 +26,14 @@ def describe(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        document["components"]["schemas"] |= jobs.schemas()
-        for method, operation in _operations(document):
+        document["components"] |= {"securitySchemes": KEYS}
+        for path, method, operation in _operations(document):
             for parameter in operation.get("parameters", ()):
                 if method in NEEDS_MATCH and parameter["name"] == "If-Match":
                     parameter |= {"required": True, "schema": {"type": "string", "maxLength": 1000}}
-            if app.state.settings.loopback and "security" in operation:
-                operation["security"] = [{}, *operation["security"]]  # on loopback no key is required
+            if path == "/metrics" or (path.startswith("/v1/") and path != OPEN):
+                keys: list[dict[str, list[str]]] = [{name: []} for name in KEYS]
+                operation["security"] = [{}, *keys] if app.state.settings.loopback else keys
         app.openapi_schema = document
     return app.openapi_schema
 
@@ -45,6 +51,6 @@ def methods(path: str) -> list[str]:
     return [*taken, "HEAD"] if "GET" in taken and not path.endswith("/events") else taken
 
 
-def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for methods_of in document["paths"].values():
-        yield from ((method, methods_of[method]) for method in METHODS if method in methods_of)
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods_of in document["paths"].items():
+        yield from ((path, method, methods_of[method]) for method in METHODS if method in methods_of)

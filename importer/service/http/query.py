@@ -48,20 +48,18 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 _known: dict[tuple[str, str], frozenset[str]] = {}
 
 
-async def known_body(request: Request) -> None:
-    """Raise ServiceError("wrong-type") for a body of another type than JSON, where the route reads JSON."""
+async def known_request(request: Request) -> None:
+    """Raise ServiceError for what the route does not take: "wrong-type" for a body of another type than the
+    JSON that it reads, "unknown-parameter" for a parameter of a query.
+    """
     route, sent = request.scope.get("route"), request.headers.get("content-type")
-    if sent is None or not isinstance(route, APIRoute) or set(route.tags) & {*OTHERS}:
+    if not isinstance(route, APIRoute) or set(route.tags) & {*OTHERS}:
         return
-    kind = sent.partition(";")[0].strip().lower()
-    if route.body_field is not None and kind != JSON:
-        raise ServiceError("wrong-type", type=kind[:100], wanted=JSON)
-
-
-async def known_query(request: Request) -> None:
-    """Raise ServiceError("unknown-parameter") for a parameter of a query that the route does not have."""
-    route = request.scope.get("route")
-    if not request.query_params or not isinstance(route, APIRoute) or set(route.tags) & {*OTHERS}:
+    if sent is not None and route.body_field is not None:
+        kind = sent.partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise ServiceError("wrong-type", type=kind[:100], wanted=JSON)
+    if not request.query_params:
         return
     known = _names(route, request.method)
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
@@ -162,7 +160,7 @@ class Selection(BaseModel):
     def filters(self) -> Filters:
         """Return the filters; raises what ``room_of`` raises."""
         chosen: dict[str, Any] = {
-            name: (value,) if name in COLUMNS and isinstance(value, str) else value
+            name: ((value,) if isinstance(value, str) else tuple(value)) if name in COLUMNS else value
             for name in self.model_fields_set & FILTERS
             if (value := getattr(self, name)) is not None
         }
