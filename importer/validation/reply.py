@@ -33,11 +33,9 @@ class ReplyReason(ReasonKind):
     TOO_LONG = "too-long", "the texts of the answer have more than {limit:,} characters"
     NOT_JSON = "not-json", "the engine sent what is not JSON: {start!r}"
     EVENTS_JOINED = "events-joined", "no empty line stands between the events of a stream"
-    NOT_OBJECT = "not-object", "{part} is not an object"
+    OF_ANOTHER_TYPE = "of-another-type", "{part} is not {type}"
     NO_CHOICES = "no-choices", "what has no list of choices stands for an answer or a piece of one: {start}"
     NO_CHOICE = "no-choice", "the answer has no choice"
-    NOT_TEXT = "not-text", "`{key}` is not text"
-    NOT_LIST = "not-list", "`{key}` is not a list"
     CALL_NULLED = "call-nulled", "a piece of a streamed call has null for {key!r}, which belongs left out"
     NAME_IN_PIECES = "name-in-pieces", "the name {name!r} comes in {pieces} pieces, and clients read one"
     OTHER_ROLE = "other-role", "the role of an answer is {role!r}"
@@ -46,7 +44,6 @@ class ReplyReason(ReasonKind):
         "calls-miscounted",
         "streamed tool calls have the indexes {places}, and none is {missing}",
     )
-    NO_NUMBER = "no-number", "`{key}` is not a number of tokens"
 
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
@@ -314,10 +311,15 @@ def holds_object(text: str) -> bool:
         return False
 
 
+def not_of(part: str, of_type: str) -> ReplyError:
+    """Return the failure of a part of an answer that has another type."""
+    return ReplyError(Reason(ReplyReason.OF_ANOTHER_TYPE, part=part, type=of_type))
+
+
 def object_of(value: Any, what: str) -> Mapping[str, object]:
     """Return a JSON object; raises ReplyError, which names the part ``what``."""
     if not isinstance(value, dict):
-        raise ReplyError(Reason(ReplyReason.NOT_OBJECT, part=what))
+        raise not_of(what, "an object")
     return value
 
 
@@ -357,7 +359,7 @@ def text_field(holder: Mapping[str, object], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ReplyError(Reason(ReplyReason.NOT_TEXT, key=key))
+        raise not_of(key, "text")
     return value
 
 
@@ -365,7 +367,7 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="tool_calls"))
+        raise not_of("tool_calls", "a list")
     return tuple(_call(object_of(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
@@ -403,14 +405,14 @@ def count_field(holder: Mapping[str, object], key: str) -> int | None:
     """Return a number of tokens; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise ReplyError(Reason(ReplyReason.NO_NUMBER, key=key))
+        raise not_of(key, "a number of tokens")
     return value
 
 
 def _logprobs(value: Any) -> tuple[Any, ...]:
     content = object_of(value, "`logprobs`").get("content") if value is not None else None
     if content is not None and not isinstance(content, list):
-        raise ReplyError(Reason(ReplyReason.NOT_LIST, key="logprobs.content"))
+        raise not_of("logprobs.content", "a list")
     return tuple(content or ())
 
 
