@@ -53,7 +53,7 @@ FP8, FP4 = {"num_bits": 8, "type": "float"}, {"num_bits": 4, "type": "float", "g
         ({"quantization_config": {"group_size": "$(id)", "bits": 4}}, None),
         ({"quantization_config": {"quant_method": "../x", "group_size": 64, "bits": 4}}, None),
         ({"quantization_config": "fp8"}, None),
-        ({"quantization_config": {"quantization": {"quant_algo": "FP8"}}}, None),
+        ({"quantization_config": {"quantization": {"quant_algo": "FP8"}}}, "modelopt"),
         ({}, None),
     ],
 )
