@@ -6,7 +6,6 @@ fits its page and its texts keep their size.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from typing import Any, Literal
 from importer.frozen import frozen
 from importer.memory.plan_settings import gib
 from importer.memory.plans import held
-from importer.reports.report_model import OUTCOMES, ProbeOutcome, ReportModel, Run, duration
+from importer.reports.report_model import OUTCOMES, ProbeOutcome, ReportModel, Run, duration, mapping, number
 from importer.sentences import moment
 
 WHOLE = 100.0
@@ -63,21 +62,9 @@ class Figures:
     legend: tuple[Legend, ...] = ()
 
 
-def number(data: object) -> float:
-    """Return a finite number of at least 0; 0 for anything else."""
-    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
-        return 0.0
-    return max(0.0, float(data))
-
-
-def mapping(data: object) -> dict[str, object]:
-    """Return a mapping with text keys; empty for anything else."""
-    return {str(key): value for key, value in data.items()} if isinstance(data, dict) else {}
-
-
-def mappings(data: object) -> list[dict[str, object]]:
+def mappings(data: object) -> list[Mapping[str, Any]]:
     """Return the mappings of a list; empty for anything else."""
-    return [mapping(one) for one in data if isinstance(one, dict)] if isinstance(data, list | tuple) else []
+    return [one for one in data if isinstance(one, Mapping)] if isinstance(data, list | tuple) else []
 
 
 def device_title(name: str) -> str:
@@ -149,12 +136,12 @@ def proof_maps(proof: Mapping[str, Any] | None, chosen: Mapping[str, object]) ->
     return tuple(_map(key, of, verdicts, chosen.get(key)) for key, verdicts in asked.items() if verdicts)
 
 
-def _map(key: str, of: str, verdicts: list[dict[str, object]], chosen: object) -> ProofMap:
+def _map(key: str, of: str, verdicts: list[Mapping[str, Any]], chosen: object) -> ProofMap:
     verdicts = sorted(verdicts, key=lambda one: one.get("parser") != chosen)
     cases = tuple(
         dict.fromkeys(case for one in verdicts for case in (*_passed(one), *mapping(one.get("failed"))))
     )
-    rows: dict[tuple[bool, tuple[Result, ...]], list[dict[str, object]]] = {}
+    rows: dict[tuple[bool, tuple[Result, ...]], list[Mapping[str, Any]]] = {}
     for one in verdicts:
         cells = tuple(_result(one, case) for case in cases)
         rows.setdefault((one.get("reads") is True, cells), []).append(one)

@@ -231,8 +231,8 @@ def duration(seconds: float) -> str:
 def pace(speed: Mapping[str, object]) -> str:
     """Return the speed of the answers as text: ``, first token 0.31 s, 41.0 tokens/s``; may be empty."""
     first, rate = speed.get("first_token_seconds"), speed.get("tokens_per_second")
-    texts = ["" if first is None else f", first token {_number(first):.2f} s"]
-    return "".join([*texts, "" if rate is None else f", {_number(rate):.1f} tokens/s"])
+    texts = ["" if first is None else f", first token {number(first):.2f} s"]
+    return "".join([*texts, "" if rate is None else f", {number(rate):.1f} tokens/s"])
 
 
 def split(seconds: dict[str, float]) -> str:
@@ -281,7 +281,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
 
 def run(report: Report, digest: str) -> Run:
     """Return the run of one report; ``digest`` is that of the present document."""
-    engine = _mapping(report.get("engine"))
+    engine = mapping(report.get("engine"))
     passed, partial = report.get("passed") is True, report.get("partial")
     state = "partial" if partial else "passed" if passed else "failed"
     version = engine.get("version")
@@ -292,15 +292,15 @@ def run(report: Report, digest: str) -> Run:
         passed,
         str(report.get("started") or ""),
         str(report.get("digest") or ""),
-        {str(part): _number(spent) for part, spent in _mapping(report.get("seconds")).items()},
+        {str(part): number(spent) for part, spent in mapping(report.get("seconds")).items()},
         tuple(map(_outcome, report["outcomes"])),
-        _mapping(partial) or None,
-        _mapping(report.get("fit")),
-        _mapping(report.get("speed")),
+        mapping(partial) or None,
+        mapping(report.get("fit")),
+        mapping(report.get("speed")),
         str(report.get("contract") or ""),
         str(report.get("health") or ""),
         {
-            name: (int(_number(entry.get("shown"))), int(_number(entry.get("asked"))))
+            name: (int(number(entry.get("shown"))), int(number(entry.get("asked"))))
             for name, entry in (report.get("abilities") or {}).items()
         },
     )
@@ -332,7 +332,7 @@ def _names(runs: Sequence[Run]) -> list[str]:
 
 
 def _outcome(entry: OutcomeRecord) -> ProbeOutcome:
-    trials = int(_number(entry.get("trials")))
+    trials = int(number(entry.get("trials")))
     return ProbeOutcome(
         str(entry["probe"]),
         str(entry["outcome"]),
@@ -340,14 +340,14 @@ def _outcome(entry: OutcomeRecord) -> ProbeOutcome:
         entry.get("attribution"),
         str(entry.get("remedy_message") or ""),
         trials,
-        int(_number(entry.get("agreed", trials))),
+        int(number(entry.get("agreed", trials))),
         _interval(entry.get("interval")),
-        _number(entry.get("seconds")),
+        number(entry.get("seconds")),
         str(entry.get("lesson") or ""),
         str(entry.get("log") or ""),
         tuple(e for e in entry.get("exchanges") or () if isinstance(e, Mapping)),
-        _mapping(entry.get("cause")) or None,
-        _mapping(entry.get("remedy")) or None,
+        mapping(entry.get("cause")) or None,
+        mapping(entry.get("remedy")) or None,
         _pair(entry.get("tried")),
         str(entry.get("ability") or ""),
     )
@@ -356,21 +356,22 @@ def _outcome(entry: OutcomeRecord) -> ProbeOutcome:
 def _pair(tried: object) -> tuple[int, int] | None:
     if not isinstance(tried, Mapping):
         return None
-    return int(_number(tried.get("right"))), int(_number(tried.get("asked")))
+    return int(number(tried.get("right"))), int(number(tried.get("asked")))
 
 
 def _interval(bounds: object) -> tuple[float, float] | None:
     if not isinstance(bounds, list | tuple) or len(bounds) != 2:
         return None
-    return _number(bounds[0]), _number(bounds[1])
+    return number(bounds[0]), number(bounds[1])
 
 
-def _mapping(data: object) -> Mapping[str, object]:
+def mapping(data: object) -> Mapping[str, Any]:
+    """Return a mapping; an empty one for anything else."""
     return data if isinstance(data, Mapping) else {}
 
 
-def _number(data: object) -> float:
-    """Return a finite number; 0 for anything else."""
+def number(data: object) -> float:
+    """Return a finite number of at least 0; 0 for anything else."""
     if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
         return 0.0
-    return float(data)
+    return max(0.0, float(data))

@@ -216,21 +216,6 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
     seen.check("404", "422")
 
 
-@pytest.mark.nightly
-def test_a_validation_shows_its_probes_as_they_are_asked(seen: Seen, service: Service, folder: Path) -> None:
-    name = imported(service, "asked")
-    job = service.client.post(f"/v1/configs/{name}/validate", json={}).json()["id"]
-    page = seen.go(f"jobs/{job}")
-    expect(page.get_by_role("progressbar")).to_be_visible(timeout=LATER)
-    expect(page.locator(".far")).to_contain_text(" passed", timeout=LATER)
-    picture(seen, folder, "validation")
-    expect(page.get_by_text("probes passed.")).to_be_visible(timeout=LATER)
-    seen.press("See the probes")
-    expect(page.locator("table.matrix").first).to_be_visible()
-    assert len(service.client.get(f"/v1/configs/{name}/report/json").json()["runs"]) == 1
-    seen.check()
-
-
 if __name__ == "__main__":
     where = {**os.environ, "PAGE_PICTURES": str(ROOT / "docs")}
     tests = [str(path) for path in sorted(Path(__file__).parent.glob("test_service_browser*.py"))]

@@ -218,14 +218,6 @@ class Gallery:
         with self.database.reading() as connection:
             return _shown(connection, name)
 
-    def versions(self, name: str) -> list[DocumentVersion]:
-        """Return every version, the newest first; raises DocumentError("no-such-document")."""
-        with self.database.reading() as connection:
-            rows = documents.history(connection, name)
-        if not rows:
-            raise DocumentError("no-such-document", name=name, folder="the gallery")
-        return [DocumentVersion.of(row) for row in rows]
-
     def history(
         self, name: str, limit: int, before: int | None = None
     ) -> tuple[list[DocumentVersion], DocumentVersion, int, int | None]:
