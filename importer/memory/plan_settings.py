@@ -266,21 +266,18 @@ def _written(plan: Plan) -> Iterator[Evidence]:
 
 
 def _limits(plan: Plan) -> Iterator[Evidence]:
-    case, split = plan.case, plan.split
-    blocks = plan.state_blocks()
+    case, split, blocks = plan.case, plan.split, plan.state_blocks()
+    count = case.slots(split)
+    why = Reason(PlanReason.SLOTS, count=count, copies=split.copies)
     if blocks is not None and blocks < case.running(split):
-        most = blocks >> (digits := max(blocks.bit_length() - 4, 0)) << digits  # a round number
-        why = Reason(PlanReason.STATE_BLOCKS, count=most)
-        short = plan.sequences < (case.aim.concurrency or 1)
-        yield _fact(SLOTS, most, warning(_held(plan)) if short else why)
+        count = blocks >> (digits := max(blocks.bit_length() - 4, 0)) << digits  # a round number
+        why = Reason(PlanReason.STATE_BLOCKS, count=count)
     elif plan.is_fewer:
         count = case.request.count(SLOTS)
         why = Reason(PlanReason.FEW_SLOTS, count=count)
-        yield _fact(SLOTS, count, warning(_held(plan)) if case.aim.concurrency else why)
-    elif (slots := case.slots(split)) is not None:
-        why = Reason(PlanReason.SLOTS, count=slots, copies=split.copies)
+    if count is not None:
         short = plan.sequences < (case.aim.concurrency or 1)
-        yield _fact(SLOTS, slots, warning(_held(plan)) if short else why)
+        yield _fact(SLOTS, count, warning(_held(plan)) if short else why)
     if (batched := case.batched()) is not None:
         yield _fact(BATCHED, batched, Reason(PlanReason.BATCHED, tokens=batched, goal=case.aim.goal))
 
