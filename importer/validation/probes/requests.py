@@ -28,7 +28,7 @@ from importer.validation.outcome import (
     note,
 )
 from importer.validation.probe import Rests, probe
-from importer.validation.probes.sampling import ENDLESS, heed
+from importer.validation.probes.sampling import heed
 from importer.validation.probes.server import WITHIN
 from importer.validation.prompts import (
     GREETING,
@@ -41,7 +41,7 @@ from importer.validation.prompts import (
     function,
     user,
 )
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import unended
 
 Judge = Callable[[Reply, Prompt], Outcome]
@@ -118,18 +118,18 @@ def judge_one(reply: Reply, _prompt: Prompt) -> Outcome:
 
 
 def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
-    """Judge a call whose arguments a strict schema binds.
+    """Judge the arguments of a call that a strict schema binds.
 
-    A grammar may allow white space without end. Formats in tags know no types: ``tool-call`` judges these.
+    What is no call is the model's: it may think, or write white space, without end, and other rows ask for
+    calls that it knows. Formats in tags know no types.
     """
-    endless = len(reply.content) - len(reply.content.rstrip()) >= ENDLESS
-    if reply.finish_reason == "length" or (endless and not reply.tool_calls):
-        return not_done("the answer came to the limit of tokens")
-    outcome = judge_forced(reply, prompt, "record")
-    if isinstance(outcome, Fail) and outcome.stage is not Stage.PARSED:
-        return outcome
+    called = [call for call in reply.tool_calls if holds_object(call.arguments)]
+    if not called or reply.finish_reason == "length":
+        return not_done("no whole call of a tool that the model does not know")
+    if called[0].name != "record":
+        return differs("the tool that was called", called[0].name, "record")
     schema = Draft202012Validator(prompt.tools[0]["function"]["parameters"])
-    arguments = json.loads(reply.tool_calls[0].arguments)
+    arguments = json.loads(called[0].arguments)
     problem = next(schema.iter_errors(arguments), None)
     if problem is None:
         return holding("the arguments fit a strict schema")
