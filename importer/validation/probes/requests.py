@@ -11,11 +11,10 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from importer.decisions.frontends import HF
-from importer.frozen import frozen
 from importer.reasons import Reason, ReasonKind
 from importer.validation.calls import judge_call
 from importer.validation.context import Context, ask_both_ways, tally
-from importer.validation.errors import AnswerFailure, ExchangeError, ReplyError, RequestRefused, TimedOut
+from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations, no_chat, no_tools
 from importer.validation.outcome import (
     Fail,
@@ -102,19 +101,11 @@ def judge_forced(reply: Reply, prompt: Prompt, name: str | None) -> Outcome:
     return outcome if isinstance(outcome, Fail) else holding(f"{demand}: {called}")
 
 
-def judge_forbidden(reply: Reply, _prompt: Prompt) -> Outcome:
-    """Judge an answer that must not call."""
-    if reply.tool_calls:
-        what, calls = "calls where tools were forbidden", len(reply.tool_calls)
-        return differs(what, calls, 0, remedy=heed("tool_choice"))
-    return holding("tools were forbidden: no call")
-
-
-def judge_one(reply: Reply, _prompt: Prompt) -> Outcome:
-    """Judge an answer that may call once."""
-    if (calls := len(reply.tool_calls)) < 2:
-        return holding("one call was allowed, and no second one came")
-    return differs("calls where one was allowed", calls, 1, Stage.SAMPLED, heed("parallel_tool_calls"))
+def judge_most(reply: Reply, _prompt: Prompt, most: int, option: str) -> Outcome:
+    """Judge an answer that may call so often at ``most``, by an option of its request."""
+    if (calls := len(reply.tool_calls)) > most:
+        return differs(f"calls with {option}", calls, f"{most} at most", remedy=heed(option))
+    return holding(f"{option} is heeded")
 
 
 def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
@@ -157,8 +148,14 @@ def _typed(value: object) -> object:
 CALLS: tuple[tuple[Prompt, Judge], ...] = (
     (REQUIRED, partial(judge_forced, name=None)),
     (NAMED, partial(judge_forced, name="get_time")),
-    (replace(WEATHER, name="forbidden", extra={"tool_choice": "none"}), judge_forbidden),
-    (replace(TWO_CITIES, name="one at a time", extra={"parallel_tool_calls": False}), judge_one),
+    (
+        replace(WEATHER, name="forbidden", extra={"tool_choice": "none"}),
+        partial(judge_most, most=0, option="tool_choice"),
+    ),
+    (
+        replace(TWO_CITIES, name="one at a time", extra={"parallel_tool_calls": False}),
+        partial(judge_most, most=1, option="parallel_tool_calls"),
+    ),
     *((prompt, judge_bound) for prompt in BOUND),
 )
 
@@ -205,18 +202,6 @@ def tool_choice(ctx: Context) -> Outcome:
     return tally({prompt.name: judged(prompt, judge) for prompt, judge in CALLS[: FEWER if slow else None]})
 
 
-@frozen
-class Malformed:
-    """A request that no server has to answer: a greeting with other fields.
-
-    ``needs``  a feature without which servers do not read the field; some of them end over it.
-    """
-
-    name: str
-    fields: Mapping[str, object]
-    needs: str = ""
-
-
 def _message(**fields: object) -> dict[str, object]:
     return {"messages": [fields]}
 
@@ -225,25 +210,32 @@ _BROKEN_CALL: Any = {**WEATHER_ANSWERED.messages[1]}
 _BROKEN_CALL["tool_calls"] = [
     {**_BROKEN_CALL["tool_calls"][0], "function": {"name": "get_weather", "arguments": '{"location": '}}
 ]
-MALFORMED = (
-    Malformed("no messages", {"messages": None}),
-    Malformed("messages as a text", {"messages": "Say hello."}),
-    Malformed("a message without a role", _message(content="Say hello.")),
-    Malformed("an unknown role", _message(role="narrator", content="Say hello.")),
-    Malformed("a number as content", _message(role="user", content=7)),
-    Malformed("an unknown kind of content", _message(role="user", content=[{"type": "hologram"}])),
-    Malformed("max_tokens below zero", {"max_tokens": -1}),
-    Malformed("max_tokens as a word", {"max_tokens": "many"}),
-    Malformed("temperature as a word", {"temperature": "hot"}),
-    Malformed("tools as an object", {"tools": {}}),
-    Malformed("a tool without a name", {"tools": [{"type": "function", "function": {"parameters": {}}}]}),
-    Malformed("a call whose arguments are not JSON", {
+# Fields in place of a greeting's.
+MALFORMED: Mapping[str, Mapping[str, object]] = {
+    "no messages": {"messages": None},
+    "messages as a text": {"messages": "Say hello."},
+    "a message without a role": _message(content="Say hello."),
+    "an unknown role": _message(role="narrator", content="Say hello."),
+    "a number as content": _message(role="user", content=7),
+    "an unknown kind of content": _message(role="user", content=[{"type": "hologram"}]),
+    "max_tokens below zero": {"max_tokens": -1},
+    "max_tokens as a word": {"max_tokens": "many"},
+    "temperature as a word": {"temperature": "hot"},
+    "tools as an object": {"tools": {}},
+    "a tool without a name": {"tools": [{"type": "function", "function": {"parameters": {}}}]},
+    "a call whose arguments are not JSON": {
         "messages": [WEATHER.messages[0], _BROKEN_CALL, WEATHER_ANSWERED.messages[2]], "tools": WEATHER.tools,
-    }),
-    Malformed("an unknown tool by name", {"tools": WEATHER.tools, **_named("get_tide")}, "tool-choice"),
-    Malformed("an unknown response_format", {"response_format": {"type": "poem"}}, "structured"),
-    Malformed("a number as a stop string", {"stop": 5}, "stop"),
-)  # fmt: skip
+    },
+    "an unknown tool by name": {"tools": WEATHER.tools, **_named("get_tide")},
+    "an unknown response_format": {"response_format": {"type": "poem"}},
+    "a number as a stop string": {"stop": 5},
+}  # fmt: skip
+# Features without which servers do not read such a field, or end over it.
+NEEDS = {
+    "an unknown tool by name": "tool-choice",
+    "an unknown response_format": "structured",
+    "a number as a stop string": "stop",
+}
 
 
 @probe(
@@ -255,34 +247,29 @@ MALFORMED = (
 )
 def malformed_requests(ctx: Context) -> Outcome:
     """Send each malformed request, then a greeting; an answer to nonsense is a note."""
-    asked = [one for one in MALFORMED if not one.needs or ctx.promise.unsure(one.needs) is None]
-    errors = [_error(ctx, one) for one in asked]
+    unread = {name for name, feature in NEEDS.items() if ctx.promise.unsure(feature) is not None}
+    came = {name: _refused(ctx, name) for name in MALFORMED if name not in unread}
     ctx.ask(GREETING, max_tokens=1)
-    for one, error in zip(asked, errors, strict=True):
-        if error is not None and breaks(error) and (again := _error(ctx, one)) is not None and breaks(again):
-            return differs(f"a malformed request, {one.name}", error.reason, "a refusal", trials=len(asked))
-    taken = ", ".join(one.name for one, error in zip(asked, errors, strict=True) if error is None)
+    for name, broken in came.items():
+        if isinstance(broken, Reason) and isinstance(_refused(ctx, name), Reason):
+            return differs(f"a malformed request, {name}", broken, "a refusal", trials=len(came))
+    taken = ", ".join(name for name, refused in came.items() if refused is False)
     notes = (note(f"answered as if well formed: {taken}"),) if taken else ()
-    return replace(holding("malformed requests are refused, or answered", len(asked)), notes=notes)
+    return replace(holding("malformed requests are refused, or answered", len(came)), notes=notes)
 
 
-def _error(ctx: Context, one: Malformed) -> ExchangeError | None:
-    """Return the refusal of a malformed request, or what came in its place; ``None`` for an answer."""
+def _refused(ctx: Context, name: str) -> bool | Reason:
+    """Return whether a malformed request is refused; how the server breaks over it, where it does neither."""
     hasty = replace(ctx.client, begins_within=WITHIN)
-    body = {"model": ctx.model, "messages": list(GREETING.messages), "max_tokens": 1, **one.fields}
+    body = {"model": ctx.model, "messages": list(GREETING.messages), "max_tokens": 1, **MALFORMED[name]}
     try:
         hasty.chat({key: value for key, value in body.items() if value is not None}, ctx.log)
     except RequestRefused as refused:
         if refused.limited:
             raise
-        return refused
+        return refused.reason if refused.broke else True
     except TimedOut as error:
-        return error
-    except ReplyError as error:
-        return error if error.outcome().gives(AnswerFailure.REPORTS_ERROR) else None
-    return None
-
-
-def breaks(error: ExchangeError) -> bool:
-    """Return whether a server does not refuse: it hangs, breaks, or calls a failure a success."""
-    return not isinstance(error, RequestRefused) or error.broke
+        return error.reason
+    except ReplyError as error:  # a failure with HTTP 200, or an odd answer
+        return error.reason if error.outcome().gives(AnswerFailure.REPORTS_ERROR) else False
+    return False
