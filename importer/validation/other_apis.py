@@ -139,7 +139,7 @@ def _response(data: Event) -> Reply:
         raise ReplyError(Reason(FormatReason.NOT_OF_FORMAT, words=error_message(data)))
     output = data.get("output")
     if not isinstance(output, list):
-        raise not_of("output", "a list")
+        raise not_of("`output`", "a list")
     items = [_item(object_of(item, "an item of the output"), place) for place, item in enumerate(output)]
     return assemble([*items, _ending(data)], (data,))
 
@@ -161,7 +161,7 @@ def _texts(item: Event, key: str) -> str:
     """Return the texts of the parts of an item."""
     parts = item.get(key) or ()
     if not isinstance(parts, list | tuple):
-        raise not_of("output", "a list")
+        raise not_of("`output`", "a list")
     found = (object_of(part, "a part of an item") for part in parts)
     return "".join(
         text_field(part, TEXTS[kind]) for part in found if (kind := str(part.get("type"))) in TEXTS
@@ -231,7 +231,7 @@ def from_message(body: bytes) -> Reply:
         raise ReplyError(Reason(FormatReason.NOT_OF_FORMAT, words=error_message(data)))
     blocks = data.get("content")
     if not isinstance(blocks, list):
-        raise not_of("content", "a list")
+        raise not_of("`content`", "a list")
     deltas = [_block(block, index) for index, block in enumerate(blocks)]
     end = Delta(finish_reason=_stop(data), usage=_usage(data.get("usage")))
     return assemble([*deltas, end], (data,))
@@ -301,7 +301,7 @@ def _stop(holder: Event) -> str:
 
 def _text(holder: Event, key: str) -> str:
     if holder.get(key) is None:
-        raise not_of(key, "text")
+        raise not_of(f"`{key}`", "text")
     return text_field(holder, key)
 
 

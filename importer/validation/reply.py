@@ -359,7 +359,7 @@ def text_field(holder: Mapping[str, object], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise not_of(key, "text")
+        raise not_of(f"`{key}`", "text")
     return value
 
 
@@ -367,7 +367,7 @@ def _calls(value: Any, *, streamed: bool) -> tuple[ToolCall, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise not_of("tool_calls", "a list")
+        raise not_of("`tool_calls`", "a list")
     return tuple(_call(object_of(v, "a tool call"), None if streamed else i) for i, v in enumerate(value))
 
 
@@ -405,14 +405,14 @@ def count_field(holder: Mapping[str, object], key: str) -> int | None:
     """Return a number of tokens; raises ReplyError for any other value."""
     value = holder.get(key)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise not_of(key, "a number of tokens")
+        raise not_of(f"`{key}`", "a number of tokens")
     return value
 
 
 def _logprobs(value: Any) -> tuple[Any, ...]:
     content = object_of(value, "`logprobs`").get("content") if value is not None else None
     if content is not None and not isinstance(content, list):
-        raise not_of("logprobs.content", "a list")
+        raise not_of("`logprobs.content`", "a list")
     return tuple(content or ())
 
 
