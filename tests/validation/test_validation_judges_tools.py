@@ -143,7 +143,8 @@ FITTING: dict[str, Any] = {"mark": "k7q2", "unit": "zorn", "amount": 4713, "code
 )
 def test_arguments_that_a_strict_schema_binds(harm: dict[str, Any], expected: str) -> None:
     assert verdict(judge_bound(calls(("record", {**FITTING, **harm})), BOUND[0])) == expected
-    cut = replace(calls(("record", '{"mark": ')), finish_reason="length")
+    assert verdict(judge_bound(calls(("record", '"in Paris"')), BOUND[0])) == "fail engine"  # nothing binds
+    cut = calls(("record", '{"mark": '))
     assert verdict(judge_bound(cut, BOUND[0])) == "inconclusive model"
 
 

@@ -40,7 +40,7 @@ from importer.validation.prompts import (
     function,
     user,
 )
-from importer.validation.reply import Reply, holds_object
+from importer.validation.reply import Reply
 from importer.validation.tool_markup import unended
 
 Judge = Callable[[Reply, Prompt], Outcome]
@@ -114,13 +114,16 @@ def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
     What is no call is the model's: it may think, or write white space, without end, and other rows ask for
     calls that it knows. Formats in tags know no types.
     """
-    called = [call for call in reply.tool_calls if holds_object(call.arguments)]
+    try:
+        called = [(call.name, json.loads(call.arguments)) for call in reply.tool_calls]
+    except (ValueError, RecursionError):
+        called = []
     if not called or reply.finish_reason == "length":
         return not_done("no whole call of a tool that the model does not know")
-    if called[0].name != "record":
-        return differs("the tool that was called", called[0].name, "record")
+    name, arguments = called[0]
+    if name != "record":
+        return differs("the tool that was called", name, "record")
     schema = Draft202012Validator(prompt.tools[0]["function"]["parameters"])
-    arguments = json.loads(called[0].arguments)
     problem = next(schema.iter_errors(arguments), None)
     if problem is None:
         return holding("the arguments fit a strict schema")
