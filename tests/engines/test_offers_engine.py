@@ -22,13 +22,11 @@ from importer.validation.errors import ExchangeError, ReplyError
 from importer.validation.other_apis import RESPONSES, from_response_events
 from importer.validation.outcome import Pass
 from importer.validation.probes.ends import TAIL, judge_truncated_call
+from importer.validation.probes.requests import NAMED, REQUIRED
 from importer.validation.prompts import (
     COUNT,
-    FORBIDDEN,
     GREETING,
-    NAMED,
     NUMBER,
-    REQUIRED,
     SUM_SILENT,
     WEATHER,
     Prompt,
@@ -97,9 +95,10 @@ def completions(server: Server) -> bool:
 
 
 def tool_choice(server: Server) -> bool:
+    forbidding = replace(WEATHER, name="forbidden", extra={"tool_choice": "none"})
     required, named, forbidden = (
         [c["function"]["name"] for c in server.message(p).get("tool_calls") or ()]
-        for p in (REQUIRED, NAMED, FORBIDDEN)
+        for p in (REQUIRED, NAMED, forbidding)
     )
     return (required, named, forbidden) == (["get_weather"], ["get_time"], [])
 
