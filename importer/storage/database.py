@@ -115,7 +115,10 @@ def _sqlite(url: URL) -> Engine:
         # A reader that became a writer halfway could not wait for the writer before it.
         writes = connection.get_execution_options().get("importer_writes")
         driver: Any = connection.connection.driver_connection  # SQLAlchemy's own way costs more than the rest
-        driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        try:
+            driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        except sqlite3.Error as error:  # the rest catches SQLAlchemy's errors alone
+            raise DBAPIError.instance("BEGIN", None, error, sqlite3.Error) from error
 
     return engine
 

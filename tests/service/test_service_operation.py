@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ import jsonschema
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, make_url, text
 from starlette.testclient import TestClient
 
 from importer.cli.arguments import parse
@@ -252,3 +253,16 @@ def test_the_services_have_no_more_rights_than_they_need() -> None:
     for line in re.findall(r"^#   docker compose .* run --rm \w+ (.*)$", text, re.MULTILINE):
         assert parse(shlex.split(line)).command in ("admin", "engine")
     assert not re.search(r"password\w*:\s*[\"']?\w", text, re.IGNORECASE)  # none is written here
+
+
+@slow
+def test_a_database_that_is_locked_answers_503(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IMPORTER_HOME", str(tmp_path))
+    monkeypatch.setattr("importer.storage.database.PATIENCE", 0)
+    settings = Settings(validate=False, imports=0)
+    with TestClient(create(settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+        with closing(sqlite3.connect(str(make_url(settings.url).database))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = client.post("/v1/recheck", json={"names": ["m"]})
+        assert problem(answer, 503, "no-database")
+        assert answer.headers["Retry-After"] == "5"
