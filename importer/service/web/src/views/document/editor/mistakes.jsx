@@ -5,7 +5,7 @@ import { TEXTS } from "../../../text.js";
 import { Attention } from "../decisions.jsx";
 
 const T = TEXTS.editor;
-const NEAR = new Set(["unknown-near", "unknown-key-near", "unknown-parser"]); // another name can replace the place
+const NEAR = new Set(["unknown", "unknown-key", "unknown-parser"]); // another name can replace the place
 
 export function Judged({ judged, field }) {
   if (!judged) return null;
