@@ -113,7 +113,7 @@ async def _pages(service: Service) -> list[Row]:
     paths: dict[str, Callable[[int], str]] = {
         "nothing at all (/healthz)": lambda _: "/healthz",
         "an entry": lambda n: f"/v1/configs/{pick[n]}",
-        "a list page of 50": lambda n: f"/v1/configs?limit=50&cursor=~{pick[n]}",
+        "a list page of 50": lambda n: f"/v1/configs?limit=50&cursor=name~~{pick[n]}",
         "a list page of 50, by state and part of a name": lambda n: (
             f"/v1/configs?limit=50&state=published&q={quote(pick[n][:3])}"
         ),

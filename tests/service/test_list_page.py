@@ -99,8 +99,8 @@ def test_a_page_is_two_statements_and_renders_no_row(folder: Path) -> None:
     with counted(folder, configs.list_) as (client, cost):
         calls = {}
         for limit in (50, 100):
-            client.get("/v1/configs", params={"limit": limit, "cursor": "~m000"})
-            found = client.get("/v1/configs", params={"limit": limit, "cursor": "~m001"}).json()
+            client.get("/v1/configs", params={"limit": limit, "cursor": "name~~m000"})
+            found = client.get("/v1/configs", params={"limit": limit, "cursor": "name~~m001"}).json()
             assert (len(found["items"]), found["total"]) == (limit, DOCUMENTS)
             assert len(cost.statements) == 2  # the page, and the mark of the last change
             calls[limit] = len(cost.calls)
@@ -141,7 +141,7 @@ def test_a_query_is_read_once_whatever_parameters_the_route_has(folder: Path) ->
 def test_a_filtered_page_reads_the_index_and_no_more_rows_than_it_has(folder: Path) -> None:
     with counted(folder, configs.list_) as (client, cost):
         found = client.get("/v1/configs", params={"state": "draft", "q": "acme", "limit": 5}).json()
-        assert (len(found["items"]), found["next"]) == (5, "~m004")
+        assert (len(found["items"]), found["next"]) == (5, "name~~m004")
         chosen = cost.statements[0]
     database = Database(f"sqlite:///{folder / 'gallery.sqlite'}")
     with database.reading() as connection:

@@ -74,7 +74,8 @@ def test_jobs_have_totals_an_order_and_a_time(service: Service) -> None:
 
 def test_a_cursor_a_time_or_a_state_that_is_none_is_refused(service: Service) -> None:
     for query in (
-        "sort=-updated_at&cursor=x", "cursor=zzz", "cursor=1~sorted-a", "review=good",
+        "sort=-updated_at&cursor=name~~a", "sort=-weights&cursor=weights~7~a",
+        "sort=-weights&cursor=-weights~x~a", "cursor=zzz", "review=good",
         "updated_since=yesterday",
         "updated_since=0001-01-01T00:00:00%2B14:00",
     ):  # fmt: skip

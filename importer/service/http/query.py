@@ -227,19 +227,19 @@ def parameters(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def cursor_of(sort: Sort, last: Listed) -> str:
-    """Return the cursor behind a document: the value that the list is sorted by beside its name, its name."""
-    return f"{'' if order(sort) is None else last.place}~{last.name}"
+    """Return the cursor behind a document: the sort, its value, the document's name."""
+    return f"{sort}~{'' if order(sort) is None else last.place}~{last.name}"
 
 
 def position(sort: Sort, cursor: str) -> Sequence[Value]:
     """Return the values of a cursor; raises ServiceError("bad-request") for one of another list."""
     if not cursor:
         return ()
-    value, tilde, name = cursor.partition("~")
-    by_name = order(sort) is None
-    if not tilde or (bool(value) if by_name else whole(sort) and not NUMBER.fullmatch(value)):
+    of, *place = cursor.split("~", 2)
+    if of != sort or len(place) != 2 or (whole(sort) and not NUMBER.fullmatch(place[0])):
         raise refusal("cursor", "this cursor is of another list")
-    return (name,) if by_name else (int(value) if whole(sort) else value, name)
+    value, name = place
+    return (name,) if order(sort) is None else (int(value) if whole(sort) else value, name)
 
 
 class DocumentSelection(Body, Selection):
