@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from importer.cli.commands import COMMANDS, GROUPS, MEANT, action, described
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 IMPORT = "import"
+ANYWHERE = ("-q", "--quiet", "-v", "--verbose")
 UNKNOWN, CHOICE = "unrecognized arguments", "invalid choice: '"  # of argparse's messages
 WORD = re.compile("[a-z][a-z-]*")  # no reference: one has a slash
 DESCRIPTION = "From a Hugging Face model id to a serving config that was proved on a real engine."
@@ -98,6 +99,12 @@ class Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Print help and version; argparse's own would pass over a standard output that is full."""
         (file or sys.stdout).write(message)
+
+
+def command_first(argv: Sequence[str]) -> list[str]:
+    """Return the arguments with a -q or -v before the command behind it."""
+    at = next((at for at, word in enumerate(argv) if word not in ANYWHERE), 0)
+    return [argv[at], *argv[:at], *argv[at + 1 :]] if argv and argv[at] in COMMANDS else list(argv)
 
 
 def parse(argv: list[str]) -> argparse.Namespace:

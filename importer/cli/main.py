@@ -33,9 +33,10 @@ def run(argv: Sequence[str], sandbox: Sandbox | None = None) -> int:
     ``sandbox``  that the caller keeps warm for several imports; a command gets it with its arguments.
     """
     previous = signal.signal(signal.SIGTERM, _terminate)
-    messages.RUNNING.set(cache(partial(typed.running, list(argv))))
+    argv = typed.command_first(argv)
+    messages.RUNNING.set(cache(partial(typed.running, argv)))
     try:
-        return _guarded(list(argv), sandbox)
+        return _guarded(argv, sandbox)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
@@ -101,7 +102,9 @@ def extra_of(module: str | None) -> str | None:
 
 def _internal(argv: list[str], error: Exception) -> int:
     if streams.VERBOSITY.get() > 0:
-        raise error
+        import traceback
+
+        traceback.print_exception(error)
     return _print_error(argv, described(error))
 
 

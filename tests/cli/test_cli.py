@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from importer.cli.main import run
 from tests.commandline import BASE, CHAT, TOKEN, Desk, document, receipt
 from tests.hubserver import Repo
 from tests.template_texts import CHATML_JSON
@@ -87,6 +88,24 @@ def test_quiet_prints_errors_alone_and_verbose_each_step(desk: Desk) -> None:
     assert "acme/base: resolving" in desk("acme/base", "-v").err
     assert "resolving" not in desk("acme/base").err
     assert desk("acme/base", "-q", "-v").code == 2
+
+
+def test_quiet_and_verbose_stand_before_the_command_too(desk: Desk) -> None:
+    desk("acme/base", "-q")
+    assert "base" in desk("-v", "list").out
+    assert desk("-q", "gallery", "check", "models").code == desk("gallery", "check", "models", "-q").code
+
+
+def test_a_fault_under_verbose_has_its_traceback_its_sentence_and_its_line(desk: Desk) -> None:
+    def fails(*_: object, **_options: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    desk.monkeypatch.setattr("importer.hub.resolver.resolve", fails)
+    assert run(["acme/base", "--json", "-v"]) == 70
+    out, err = desk.capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == "internal"
+    assert "Traceback" in err
+    assert "importer: " in err.splitlines()[-2]
 
 
 # Options
