@@ -68,7 +68,7 @@ _REASONS = {
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
         engines.deaths engines.mlx engines.rust_renderer hub.client hub.route service.http.overview service.http.query service.http.review
-        hub.local service.domain.index service.domain.listing storage.keys chat_template.render_worker hub.folders
+        hub.local service.domain.listing storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights proof.conversations
         signals.thinking_signs app.gallery_site hub.search
         """,
