@@ -7,12 +7,10 @@ from dataclasses import replace
 from enum import StrEnum
 
 from importer.frozen import frozen
-from importer.memory.case import LoadCase
 from importer.memory.choose import Choice
 from importer.memory.devices import Device, unsuited
 from importer.memory.engine_keys import CONTEXT, FP8, KV_DTYPE
 from importer.memory.judgement import too_old
-from importer.memory.planner import deploy
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.signals.evidence import is_warning
@@ -85,16 +83,16 @@ def answer(backend: str, device: Device, choose: Callable[[Device], Choice]) -> 
     context = choice.chosen.get(CONTEXT, case.context)
     tokens = context if isinstance(context, int) and found is not Answer.NO else None
     found = Answer.PART if found is Answer.WHOLE and fp8 else found
-    on = device if found is Answer.WHOLE else _whole_on(case)
+    on = device if found is Answer.WHOLE else _whole_on(device, choose)
     return DeviceAnswer(device, found, why, tokens, fp8 and tokens is not None, on)
 
 
-def _whole_on(case: LoadCase) -> Device | None:
+def _whole_on(device: Device, choose: Callable[[Device], Choice]) -> Device | None:
     """Return the fewest devices that hold all of the context, with keys and values as the checkpoint has
     them.
     """
-    for count in (n for n in COUNTS if n <= case.device.node):
-        best = deploy(replace(case, device=replace(case.device, count=count)))[0]
-        if best.whole and not best.is_fp8:
-            return best.case.device
+    for more in (replace(device, count=n) for n in COUNTS if n <= device.node):
+        choice = choose(more)
+        if choice.verdict == "fits" and choice.chosen.get(KV_DTYPE) != FP8:
+            return more
     return None

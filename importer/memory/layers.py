@@ -206,10 +206,10 @@ def _numbered(keys: Keys, layers: int) -> list[Kind] | None:
     return ["full" if i in listed else "state" for i in range(layers)] if listed else None
 
 
-# Lists with a mark for each layer: the kinds with and without it, and the key that has to be there.
-MARKS: tuple[tuple[str, Kind, Kind, str], ...] = (
-    ("attn_type_list", "full", "state", "attn_type_list"),
-    ("hybrid_layer_pattern", "window", "full", "hybrid_layer_pattern"),
+# Lists with a mark for each layer: the kinds with and without it, and the size that has to be there.
+MARKS: tuple[tuple[str, Kind, Kind, str | None], ...] = (
+    ("attn_type_list", "full", "state", None),
+    ("hybrid_layer_pattern", "window", "full", None),
     ("no_rope_layers", "chunk", "full", "attention_chunk_size"),  # Llama 4: the others attend to a chunk
 )
 
@@ -217,18 +217,18 @@ MARKS: tuple[tuple[str, Kind, Kind, str], ...] = (
 def _marked(keys: Keys, layers: int) -> list[Kind] | None:
     for name, marked, other, required in MARKS:
         marks = keys.numbers(name)
-        if marks and keys.get(required) is not None:
+        if marks and (required is None or keys.count(required)):
             kinds: list[Kind] = [marked if mark else other for mark in marks[:layers]]
             return kinds + ["full"] * (layers - len(kinds))
     return None
 
 
-# Periods: the layer of each period with full attention is the last; the kind of the others, and keys of
-# which one has to be there.
-PERIODS: tuple[tuple[tuple[str, ...], Kind, tuple[str, ...]], ...] = (
-    (("full_attention_interval",), "state", ("full_attention_interval",)),
-    (("layer_group_size",), "state", ("kv_lora_rank", "head_dim")),
-    (("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"), "window",
+# Periods: the layer of each period with full attention is the last; the least period, the kind of the
+# others, and sizes of which one has to be there.
+PERIODS: tuple[tuple[tuple[str, ...], int, Kind, tuple[str, ...]], ...] = (
+    (("full_attention_interval",), 1, "state", ("full_attention_interval",)),
+    (("layer_group_size",), 2, "state", ("head_dim", "kv_lora_rank")),
+    (("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers"), 1, "window",
      ("sliding_window",)),
 )  # fmt: skip
 
@@ -237,8 +237,8 @@ def _periods(keys: Keys, layers: int) -> list[Kind] | None:
     every, first = keys.count("attn_layer_period"), keys.size("attn_layer_offset")
     if every:
         return ["full" if i % every == first else "state" for i in range(layers)]
-    for names, other, required in PERIODS:
-        if (every := keys.count(*names)) and keys.get(*required) is not None:
+    for names, least, other, required in PERIODS:
+        if (every := keys.size(*names)) >= least and keys.count(*required):
             return [other if (i + 1) % every else "full" for i in range(layers)]
     return None
 

@@ -536,6 +536,7 @@ def test_all_devices_are_judged_with_few_estimates(monkeypatch: pytest.MonkeyPat
     assert made["estimate"] < 40 * len(found)
     assert pages._pool.cache_info().misses < 4 * len(found)
     assert min(found, key=DeviceAnswer.order).answer is Answer.WHOLE
+    assert all(decide(device=one.whole_on).verdict == "fits" for one in found if one.whole_on is not None)
 
 
 @pytest.mark.slow

@@ -85,6 +85,22 @@ def test_a_window_that_is_switched_off_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        {"sliding_window": 0, "sliding_window_pattern": 2},
+        {"attention_chunk_size": 0, "no_rope_layers": [1, 1, 1, 0]},
+    ],
+)
+def test_a_pattern_of_a_size_of_zero_is_none(config: dict[str, Any]) -> None:
+    assert shape(**config).layers == shape().layers
+
+
+def test_a_group_of_one_layer_leaves_a_window_to_its_own_pattern() -> None:
+    grouped = shape(layer_group_size=1, head_dim=64, sliding_window=64, sliding_window_pattern=2)
+    assert grouped.kinds() == {"window": 2, "full": 2}
+
+
+@pytest.mark.parametrize(
     ("keys", "kv_heads"),
     [
         ({"multi_query": True}, 1),
