@@ -28,10 +28,9 @@ OPTIONS, BEHIND = "{options}", "--"
 class CommandReason(ReasonKind):
     """Why a text is no command."""
 
-    UNREADABLE = (
-        "unreadable",
-        "it is empty or too long, leaves a quotation mark open, or has characters that cannot be printed",
-    )
+    EMPTY = "empty", "it is empty"
+    QUOTES = "quotes", "a quotation mark or a backslash at its end is left open"
+    UNPRINTABLE = "unprintable", "it is too long, or has characters that cannot be printed"
     NO_PRESET = "no-preset", "{name} is no preset; presets are {presets}"
     NO_PLACE = "no-place", "the preset {name} needs a place behind its colon that begins with no dash"
 
@@ -58,12 +57,14 @@ class RemoteCommand:
 
 def parse_command(text: str) -> RemoteCommand:
     """Return the command of a text; raises UsageError("bad-target")."""
+    if not text.isprintable() or len(text) > LONGEST:
+        raise _bad(text, CommandReason.UNPRINTABLE)
     try:
-        first, *others = shlex.split(text)
+        first, *others = shlex.split(text) or [""]
     except ValueError:
-        first, others = "", []
-    if not first or not text.isprintable() or len(text) > LONGEST:
-        raise _bad(text, CommandReason.UNREADABLE)
+        raise _bad(text, CommandReason.QUOTES) from None
+    if not first:
+        raise _bad(text, CommandReason.EMPTY)
     named = NAMED.fullmatch(first)
     if named is None:
         return RemoteCommand(Path(first).name or first, (first, *others))

@@ -37,10 +37,10 @@ def test_a_text_is_words(text: str, where: str, begins: list[str], ends: list[st
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", CommandReason.UNREADABLE), (" ", CommandReason.UNREADABLE), ("''", CommandReason.UNREADABLE),
-        ("ssh 'box", CommandReason.UNREADABLE), ("ssh box \\", CommandReason.UNREADABLE),
-        ("ssh box\n", CommandReason.UNREADABLE), ("ssh \x1b[2J", CommandReason.UNREADABLE),
-        ("s" * 20_000, CommandReason.UNREADABLE), ("shh:box", CommandReason.NO_PRESET),
+        ("", CommandReason.EMPTY), (" ", CommandReason.EMPTY), ("''", CommandReason.EMPTY),
+        ("ssh 'box", CommandReason.QUOTES), ("ssh box \\", CommandReason.QUOTES),
+        ("ssh box\n", CommandReason.UNPRINTABLE), ("ssh \x1b[2J", CommandReason.UNPRINTABLE),
+        ("s" * 20_000, CommandReason.UNPRINTABLE), ("shh:box", CommandReason.NO_PRESET),
         ("http://box", CommandReason.NO_PRESET), ("ssh:", CommandReason.NO_PLACE),
         ("ssh:-oProxyCommand=x", CommandReason.NO_PLACE), ("k8s:--kubeconfig=x", CommandReason.NO_PLACE),
     ],
