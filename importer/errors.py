@@ -352,6 +352,9 @@ class EngineError(ImporterError):
         ),
         "engine-slow": Kind("{name} was not ready after {seconds} s.", "The full log is {log}."),
         "port-taken": Kind("Port {port} is taken."),
+        "no-port": Kind(
+            "No engine can listen at {address}: {problem}.", "Check the firewall or the sandbox."
+        ),
         "not-measured": Kind(
             "The memory of {name} was not measured: {problem}.",
             "The document and its estimate are as they were.",

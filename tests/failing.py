@@ -13,7 +13,7 @@ from pathlib import Path
 
 from importer.demo import MODEL
 from importer.document.receipt import SCHEMA
-from importer.engines import ENGINES
+from importer.engines import ENGINES, ports
 from importer.engines.mlx import READY, Mlx
 from importer.errors import ServiceError
 from tests.commandline import BASE, TOKEN, Desk
@@ -254,6 +254,13 @@ def port_taken(desk: Desk) -> Words:
     return ("validate", name, "--port", other.getsockname()[1])
 
 
+def no_port(desk: Desk) -> Words:
+    name = document(desk)
+    desk.engine()
+    desk.monkeypatch.setattr(ports, "LOOPBACK", "192.0.2.1")
+    return ("validate", name)
+
+
 def no_weights(desk: Desk) -> Words:
     name = document(desk, dict(BASE))
     desk.engine()
@@ -355,8 +362,8 @@ CASES: dict[str, Callable[[Desk], Words]] = {
     "newer-receipt": newer_receipt, "unknown-engine": typed("acme/base", "--validate=llama"),
     "engine-missing": lambda desk: ("validate", document(desk)), "engine-python": engine_python,
     "engine-died": engine_died, "engine-slow": engine_slow, "would-not-run": would_not_run,
-    "port-taken": port_taken, "no-weights": no_weights, "not-measured": not_measured,
-    "weights-not-local": weights_not_local,
+    "port-taken": port_taken, "no-port": no_port, "no-weights": no_weights,
+    "not-measured": not_measured, "weights-not-local": weights_not_local,
     "cannot-open": typed("d" * 300),
     "unreachable": lambda desk: ("validate", document(desk), "--against", "http://127.0.0.1:1"),
     "locked": against("a key that nobody has"), "internal": internal,

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import socket
 
+from importer.errors import EngineError
+
 LOOPBACK = "127.0.0.1"
 
 
 def free_port() -> int:
-    """Return a port that is free now."""
+    """Return a port that is free now; raises EngineError("no-port")."""
     with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
+        try:
+            probe.bind((LOOPBACK, 0))
+        except OSError as closed:
+            raise EngineError("no-port", address=LOOPBACK, problem=closed.strerror) from closed
         return int(probe.getsockname()[1])
 
 

@@ -129,7 +129,7 @@ def serve(
     ``template`` is that of the document. ``timeout`` is seconds until it must be ready. ``hold`` are files
     that stay open until the engine has ended, even where this process is killed: locks. ``left_out`` are
     settings that a control goes without. The engine has ended after the block, however it is left. Raises
-    EngineError: engine-died, engine-slow, port-taken, no-weights; DocumentError("invalid").
+    EngineError: engine-died, engine-slow, no-port, port-taken, no-weights; DocumentError("invalid").
     """
     report = progress or silent
     if document.get("load_format") != "dummy" and not holds(model_dir, WEIGHTS):

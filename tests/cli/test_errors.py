@@ -19,7 +19,9 @@ from tests.failing import AFTER_SHOWING, APART, CASES, Words, install_failed, pr
 from tests.waiting import PATIENCE, wait_until
 
 # A toy engine is started, or looked for.
-STARTING = {"engine-died", "engine-slow", "weights-not-local", "would-not-run", "port-taken", "no-weights"}
+STARTING = {
+    "engine-died", "engine-slow", "weights-not-local", "would-not-run", "port-taken", "no-port", "no-weights",
+}  # fmt: skip
 
 
 def check(kind: str, ran: Ran) -> None:

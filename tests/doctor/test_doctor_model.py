@@ -101,6 +101,12 @@ def test_the_base_of_the_rotary_embedding(tmp_path: Path, copy: Path) -> None:
     fine(model.rope(case))
     source.write_text(CLASS.format("") + "    # reads rope_parameters\n")
     skipped(model.rope(case))
+    for apart in (
+        "class ModelConfig:\n    model_type: str\n",
+        'class ModelConfig:\n    r"""\n    rope_theta: the base\n    """\n',
+    ):
+        source.write_text(f"{apart}\n\nclass VisionConfig:\n    rope_theta: float\n")
+        skipped(model.rope(case))
     source.write_text("not python (")
     skipped(model.rope(case))
     skipped(model.rope(replace(case, engine=get("vllm-cpu"))))

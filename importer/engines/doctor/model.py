@@ -47,7 +47,8 @@ ROPE = "rope_theta"
 PARAMETERS = "rope_parameters"
 NUMBER = re.compile(r"\d[\d_]*(?:\.\d*)?(?:e\+?\d+)?")
 DECLARED = re.compile(
-    r"^class (?:TextConfig|ModelConfig|ModelArgs)\b(?:\n|.)*?^    rope_theta: *[^=\n]+(?:= *(\S+))?",
+    r"^class (?:TextConfig|ModelConfig|ModelArgs)\b.*(?:\n(?!\S).*)*?"
+    r"\n    rope_theta: *(?:(?:float|int)\b[\w |]*|(?:Optional|Union)\[[^=\n]*\] *)(?:= *(\S+)|#|$)",
     re.MULTILINE,
 )
 
