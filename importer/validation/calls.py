@@ -29,6 +29,7 @@ from importer.validation.outcome import (
     holding,
     needless,
     not_done,
+    quoted,
 )
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER
@@ -48,15 +49,17 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
             return flaw
     remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
     if remains is not None:
-        return _misread("the content beside a call", remains, "no text of a call")
+        return _misread("text of a call in the content beside it", quoted(remains), None)
     if reply.finish_reason != "tool_calls":
         return differs("finish_reason of a call", reply.finish_reason, "tool_calls")
     first = reply.tool_calls[0]
     if prompt.expects and not any(word in plain(first.arguments) for word in prompt.expects):
         wrote = reply.written.casefold()
         if any(word in wrote and not word.isascii() for word in prompt.expects):
-            return differs("letters of a call's arguments", first.arguments, "those that the model writes")
-        return not_done(f"the call asks for something else: {first.arguments}")
+            return differs(
+                "letters of a call's arguments", quoted(first.arguments), "those that the model writes"
+            )
+        return not_done("the call asks for something else", quoted(first.arguments))
     return holding(f"{first.name} {first.arguments}")
 
 
@@ -115,7 +118,7 @@ def judge_unread(reply: Reply, prompt: Prompt) -> Fail | None:
         quote = looks_like_call(text, prompt.tools) or call_markup(text)
         if quote is not None:
             of = OTHER_REASONING_PARSER if place == "reasoning" else OTHER_TOOL_PARSER
-            return _misread(f"a call that the model wrote, in {place}", quote, "a call", of)
+            return _misread(f"a call that the model wrote, in {place}", quoted(quote), "read as one", of)
     return None
 
 
@@ -139,16 +142,16 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
-            return _misread("the name of a call", call.name, "a name alone")
-        return not_done(f"the model called {call.name!r}, which it was not offered")
+            return _misread("the name of a call", quoted(call.name), "a name alone")
+        return not_done("the model called what it was not offered", quoted(call.name))
     if not call.id:
-        return differs("the id of a call", call.id, "one, for the result")
+        return differs("the id of a call", quoted(call.id), "one for its result")
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return differs("arguments of a call", call.arguments, "JSON")
+        return differs("arguments of a call", quoted(call.arguments), "JSON")
     if isinstance(arguments, str):
-        return _misread("arguments of a call", call.arguments, "JSON that is encoded once")
+        return _misread("arguments of a call", quoted(call.arguments), "JSON that is encoded once")
     return _schema_flaw(arguments, schemas[call.name], written)
 
 
@@ -159,12 +162,12 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> 
     if error is None:
         return None
     if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
-        return _misread("a value of a call", error.instance, "no text")
+        return _misread("a value of a call", f"the text {quoted(error.instance)}", "one of its schema's type")
     required = error.validator_value if error.validator == "required" else ()
     lost = [key for key in required if key not in error.instance and gives_argument(written, key)]
     if lost:
-        return _misread(f"the argument {lost[0]!r} that the model wrote", "none", "in the call")
-    return not_done(f"the arguments do not fit the tool's schema: {error.message}")
+        return _misread(f"the argument {lost[0]!r} that the model wrote", "left out", None)
+    return not_done("the arguments do not fit the tool's schema", error.message)
 
 
 def _is_json(text: str) -> bool:

@@ -23,6 +23,7 @@ from importer.validation.outcome import (
     needless,
     not_done,
     note,
+    quoted,
 )
 from importer.validation.prompts import (
     NAME_RECALL,
@@ -71,7 +72,9 @@ def swallowed(reply: Reply) -> bool:
 
 def swallowing(reply: Reply) -> Fail:
     """Return the fault of a parser that shows nothing of what the model wrote."""
-    return differs("an answer", "nothing", f"{reply.usage.completion} tokens that are counted", Stage.PARSED)
+    return differs(
+        "an answer", "nothing", f"the {reply.usage.completion} tokens that are counted", Stage.PARSED
+    )
 
 
 def misread(what: str, came: object, expected: object) -> Fail:
@@ -82,7 +85,7 @@ def misread(what: str, came: object, expected: object) -> Fail:
 def thought_shown(place: str, text: str) -> Fail | None:
     """Return the fault of a thinking marker in a part of an answer."""
     marker = thinking_markup(text)
-    return None if marker is None else misread(f"a thinking marker in the {place}", marker, None)
+    return None if marker is None else misread(f"a thinking marker in the {place}", quoted(marker), None)
 
 
 def all_thought(content: str) -> Fail:
@@ -97,9 +100,8 @@ def endless(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | Inconclusive:
     text = reply.reasoning + reply.content + reply.written
     token = control_token(text, markers)
     if token is not None or next_turn(text):
-        return differs(
-            "an answer that goes on", token or "another turn", "its end", Stage.TOKENS, end_at(token)
-        )
+        what = f"past {quoted(token)}" if token else "with another turn"
+        return differs("an answer that goes on", what, None, Stage.TOKENS, end_at(token))
     if reply.content.strip():
         return Inconclusive(Reason(CommonReason.STILL_WRITING), Stage.DRAWN)
     return not_done("the model was still thinking at the limit of tokens")

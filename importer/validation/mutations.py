@@ -21,7 +21,7 @@ TAG = re.compile(r"<[^<>]+>")
 
 
 class Alteration(ReasonKind):
-    """One change of a request on its way to the template; of a text, one of an answer, too."""
+    """One change of a request on its way to the template; one of a text (``part``) is of answers, too."""
 
     SYSTEM_DROPPED = "system-dropped", "the system's turn is left out"
     SYSTEM_MERGED = "system-merged", "the system's turn becomes a part of the first question"
@@ -32,16 +32,16 @@ class Alteration(ReasonKind):
     KEYWORDS_DROPPED = "keywords-dropped", "{keywords:and} of schemas are left out"
     KEYS_SORTED = "keys-sorted", "keys of schemas are sorted"
     SWITCHES_DROPPED = "switches-dropped", "variables of the template are left out"
-    NON_ASCII_DROPPED = "non-ascii-dropped", "letters beyond ASCII are left out"
-    NON_ASCII_REPLACED = "non-ascii-replaced", "letters beyond ASCII become question marks"
-    ACCENTS_DROPPED = "accents-dropped", "letters lose their accents"
-    LATIN_1 = "latin-1", "UTF-8 is read as Latin-1"
-    TAGS_DROPPED = "tags-dropped", "markup is left out"
-    HTML_ESCAPED = "html-escaped", "texts are escaped as for a web page"
-    HTML_UNESCAPED = "html-unescaped", "escapes of web pages are undone"
-    SPACES_COLLAPSED = "spaces-collapsed", "white space is collapsed"
-    STRIPPED = "stripped", "white space at the edges is left out"
-    LOWERED = "lowered", "capitals become small letters"
+    NON_ASCII_DROPPED = "non-ascii-dropped", "letters beyond ASCII in the {part} are left out"
+    NON_ASCII_REPLACED = "non-ascii-replaced", "letters beyond ASCII in the {part} become question marks"
+    ACCENTS_DROPPED = "accents-dropped", "letters in the {part} lose their accents"
+    LATIN_1 = "latin-1", "UTF-8 in the {part} is read as Latin-1"
+    TAGS_DROPPED = "tags-dropped", "markup in the {part} is left out"
+    HTML_ESCAPED = "html-escaped", "escapes of web pages are put into the {part}"
+    HTML_UNESCAPED = "html-unescaped", "escapes of web pages in the {part} are undone"
+    SPACES_COLLAPSED = "spaces-collapsed", "white space in the {part} is collapsed"
+    STRIPPED = "stripped", "white space at the edges of the {part} is left out"
+    LOWERED = "lowered", "capitals in the {part} become small letters"
     NO_TEMPLATE = "no-template", "the words are sent alone, without the chat template of the model"
 
 
@@ -162,13 +162,17 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
+def _untagged(text: str) -> str:
+    return TAG.sub("", text)
+
+
 SCOPES: tuple[Scope, ...] = (_of_texts, _of_all_texts)
 TEXT_CHANGES: tuple[tuple[Alteration, Callable[[str], str]], ...] = (
     (Alteration.NON_ASCII_DROPPED, lambda t: t.encode("ascii", "ignore").decode()),
     (Alteration.NON_ASCII_REPLACED, lambda t: t.encode("ascii", "replace").decode()),
     (Alteration.ACCENTS_DROPPED, _folded),
     (Alteration.LATIN_1, lambda t: t.encode().decode("latin-1")),
-    (Alteration.TAGS_DROPPED, lambda t: TAG.sub("", t)),
+    (Alteration.TAGS_DROPPED, _untagged),
     (Alteration.HTML_ESCAPED, html.escape),
     (Alteration.HTML_ESCAPED, lambda t: html.escape(t, quote=False)),
     (Alteration.HTML_UNESCAPED, html.unescape),
@@ -193,7 +197,7 @@ CHANGES: tuple[tuple[Reason, Change], ...] = (
     (Reason(Alteration.KEYS_SORTED), sorted_schemas),
     (Reason(Alteration.KEYS_SORTED), lambda p: replace(p, tools=tuple(_sorted(p.tools)))),
     (Reason(Alteration.SWITCHES_DROPPED), lambda p: replace(p, switches={})),
-    *((Reason(kind), scope(change)) for kind, change in TEXT_CHANGES for scope in SCOPES),
+    *((Reason(kind, part="messages"), scope(change)) for kind, change in TEXT_CHANGES for scope in SCOPES),
     *((Reason(Alteration.NO_TEMPLATE), _alone(between)) for between in ("\n", "\n\n", " ", "")),
     *((Reason(Alteration.NO_TEMPLATE), _alone(between, "{}: ")) for between in ("\n", "\n\n")),
 )
@@ -274,10 +278,11 @@ TEXTS: tuple[tuple[AnswerChange | Alteration, Test], ...] = (
     (AnswerChange.PIECES_REPEATED, _pieces_repeated),
     (AnswerChange.LETTERS_BROKEN, lambda own, came: BROKEN in came and BROKEN not in own),
     (AnswerChange.SPACES_CHANGED, lambda own, came: "".join(own.split()) == "".join(came.split())),
-    *((kind, _makes(change)) for kind, change in TEXT_CHANGES),
+    *((kind, _makes(change)) for kind, change in TEXT_CHANGES if kind is not Alteration.TAGS_DROPPED),
     (AnswerChange.ESCAPED, lambda own, came: came in (json.dumps(own)[1:-1], repr(own)[1:-1])),
     (AnswerChange.END_LOST, lambda own, came: own.startswith(came)),
     (AnswerChange.BEGINNING_LOST, lambda own, came: own.endswith(came)),
+    (Alteration.TAGS_DROPPED, _makes(_untagged)),
     (AnswerChange.TEXT_ADDED, lambda own, came: len(own) >= LONG and own in came),
 )
 

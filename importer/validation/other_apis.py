@@ -391,7 +391,9 @@ def compared(ctx: Context, prompt: Prompt, ask: Ask) -> Outcome | None:
     if replies[0] != whole:
         return None
     remedy = Reason(Remedy.WHOLE_ANSWERS, change=change)
-    return differs("a stream", change, "the whole answer", Stage.STREAM, remedy, within=(STREAMED,))
+    return differs(
+        "a stream, beside the whole answer", change, None, Stage.STREAM, remedy, within=(STREAMED,)
+    )
 
 
 def _tried(ask: Ask, judge: Judge, *, stream: bool) -> Outcome:

@@ -5,6 +5,7 @@ Facts about one exchange, stage by stage: what was compared, and whether the nei
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, field, fields, replace
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal, TypedDict, TypeVar
 
 from importer.engines.deaths import Attribution
 from importer.frozen import frozen
+from importer.hub.snapshot import written
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.observed import CallForm
@@ -122,6 +124,7 @@ OF_WEIGHTS: Final = ("simple-answers",)  # the probes whose failure may show dam
 Contract = Literal["holds", "broken", "no verdict"]
 Health = Literal["whole", "damaged", "no verdict"]
 QUOTED = 100  # characters of a value in a reason
+BITS = 64  # of a number in a reason
 Z = 1.959964  # the normal distribution's quantile for 95 %, both sides
 
 
@@ -325,12 +328,15 @@ def named(outcome: AnyOutcome, name: str) -> AnyOutcome:
     return replace(outcome, within=(name, *outcome.within))
 
 
+def _not_done(fields: Fields) -> str:
+    """{what}: {came}"""
+    return ": ".join(str(one) for one in map(fields.get, ("what", "came")) if one is not None)
+
+
 def _differs(fields: Fields) -> str:
     """{what}: {came}, not {expected}"""
-    came, expected = (
-        repr(one) if isinstance(one, str) else one for one in map(fields.get, ("came", "expected"))
-    )
-    return f"{fields['what']}: {came}, not {expected}"
+    text = f"{fields['what']}: {'none' if fields['came'] is None else fields['came']}"
+    return text if fields["expected"] is None else f"{text}, not {fields['expected']}"
 
 
 class SeenReason(ReasonKind):
@@ -338,7 +344,7 @@ class SeenReason(ReasonKind):
 
     DIFFERS = "differs", _differs
     HOLDS = "holds", "{what}"
-    NOT_DONE = "not-done", "{what}"
+    NOT_DONE = "not-done", _not_done
     NEEDLESS = "needless", "{what}"
 
 
@@ -357,16 +363,36 @@ def differs(
 ) -> Fail:
     """Return the failure of a comparison; ``stage`` is the first that does not hold.
 
+    ``what`` is the same each time, so that two answers can be compared. Without ``expected``, ``came`` alone
+    is wrong.
     The remedy of an answer that the server has changed follows from the comparison: see ``cause.settled``.
     """
-    values = (one[:QUOTED] if isinstance(one, str) else one for one in (came, expected))
-    reason = Reason(SeenReason.DIFFERS, what=what, came=next(values), expected=next(values))
-    return Fail(reason, stage, remedy, **more)
+    return Fail(
+        Reason(SeenReason.DIFFERS, what=what, came=_kept(came), expected=_kept(expected)),
+        stage,
+        remedy,
+        **more,
+    )
 
 
-def not_done(what: str, trials: int = 1) -> Inconclusive:
-    """Return that the model has not done what was asked, so that there is nothing to compare."""
-    return Inconclusive(Reason(SeenReason.NOT_DONE, what=what), Stage.DRAWN, trials=trials)
+def quoted(value: object) -> str:
+    """Return what a server or a model wrote, in quotes, and short."""
+    return "none" if value is None else repr(value)[:QUOTED]
+
+
+def _kept(value: object) -> object:
+    """Return a value as a reason keeps it: short, and such as JSON has."""
+    if value is None or isinstance(value, Reason) or (isinstance(value, int) and value.bit_length() < BITS):
+        return value
+    return value[:QUOTED] if isinstance(value, str) else repr(value)[:QUOTED]
+
+
+def not_done(what: str, came: object = None, *, trials: int = 1) -> Inconclusive:
+    """Return that the model has not done what was asked, so that there is nothing to compare.
+
+    ``came`` is what it wrote; ``what`` is the same each time, so that two answers can be compared.
+    """
+    return Inconclusive(Reason(SeenReason.NOT_DONE, what=what, came=_kept(came)), Stage.DRAWN, trials=trials)
 
 
 def note(what: str) -> Reason:
@@ -511,7 +537,9 @@ class Report:
             "abilities": self.abilities,
         }
         section |= {} if self.partial is None else {"partial": dict(self.partial)}
-        return section | ({"observed": [form.to_json() for form in self.forms]} if self.forms else {})
+        section |= {"observed": [form.to_json() for form in self.forms]} if self.forms else {}
+        whole: dict[str, object] = written(json.dumps(section), section)  # answers may hold half an emoji
+        return whole
 
 
 def _of_weights(row: ProbeRow) -> bool:

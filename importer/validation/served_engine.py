@@ -76,4 +76,4 @@ def judge_stop(report: StopReport) -> Outcome:
 
 
 def _left(what: str, stage: Stage) -> Fail:
-    return differs("what is left of the engine", what, "nothing", stage, Reason(Remedy.END_IT, left=what))
+    return differs("what is left of the engine", what, None, stage, Reason(Remedy.END_IT, left=what))

@@ -68,6 +68,20 @@ def test_each_change_of_an_answer_has_its_name(came: Reply, kind: AnswerChange) 
     assert render(Reason(Remedy.ANSWERS_UNALTERED, change=change))
 
 
+@pytest.mark.parametrize(
+    ("own", "came", "change"),
+    [
+        ("tail<end>", "tail", "the end of the content is lost"),
+        ("<b>tail", "tail", "the beginning of the content is lost"),
+        ("<b>tail</b> it", "tail it", "markup in the content is left out"),
+    ],
+)
+def test_an_edge_that_is_lost_is_no_markup_that_is_left_out(own: str, came: str, change: str) -> None:
+    told_of = told(Reply(own), Reply(came))
+    assert told_of is not None
+    assert render(told_of) == change
+
+
 @given(st.text(), st.text(), st.sampled_from(["stop", "length", None]))
 def test_an_answer_differs_from_itself_in_nothing_but_edges(text: str, thought: str, end: str | None) -> None:
     own = Reply(text, thought, (CALL,), end)

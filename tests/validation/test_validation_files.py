@@ -86,7 +86,7 @@ def test_files_that_were_put_beside_the_weights_later_are_named(model: Path) -> 
     told = judge_files_as_imported(before, snapshot(model))
     assert isinstance(told, Fail)
     assert told.attribution == "environment"
-    assert words(told).startswith("config.json, generation_config.json, added_tokens.json: 'changed'")
+    assert words(told).startswith("config.json, generation_config.json, added_tokens.json: changed")
     assert "import the model again" in remedy(told)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -20,13 +21,18 @@ from importer.validation.expectations import (
     promise_of,
 )
 from importer.validation.outcome import (
+    QUOTED,
     Fail,
     Inconclusive,
     NotApplicable,
     Outcome,
     Pass,
+    ProbeRow,
+    Report,
     Stage,
     counts_as_passed,
+    differs,
+    quoted,
 )
 from importer.validation.probes.chat import judge_plain_chat, leak
 from importer.validation.probes.reasoning import judge_reasoning_apart
@@ -330,3 +336,30 @@ def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> Non
         PromiseReason.NOT_OFFERED, names=("seed", "tokenize"), engine=""
     )
     assert Expectations().lacks("seed") is None
+
+
+@pytest.mark.parametrize(
+    ("came", "expected", "sentence"),
+    [
+        (0, 2, "it: 0, not 2"),
+        (None, "stop", "it: none, not stop"),
+        (quoted("Hello!"), None, "it: 'Hello!'"),
+        ([math.nan, 1.0], "numbers", "it: [nan, 1.0], not numbers"),
+        ("x" * 10_000, None, f"it: {'x' * QUOTED}"),
+        ([1.5] * 10_000, None, f"it: {str([1.5] * 10_000)[:QUOTED]}"),
+        (10**4000, None, f"it: {str(10**4000)[:QUOTED]}"),
+        ("a\ud83d", None, "it: a?"),
+    ],
+)
+def test_a_comparison_is_one_short_sentence_that_any_reader_takes(
+    came: object, expected: object, sentence: str
+) -> None:
+    report = Report({}, "", {}, (ProbeRow("p", "", differs("it", came, expected)),)).to_json()
+    text = json.dumps(report, ensure_ascii=False, allow_nan=False).encode().decode()
+    assert json.loads(text)["outcomes"][0]["reason"] == sentence
+
+
+def test_two_calls_for_something_else_show_the_same() -> None:
+    one, other = (judge_call(called(json.dumps({"location": city})), WEATHER) for city in ("Oslo", "Rome"))
+    assert one.shows(other.seen)
+    assert one.reason != other.reason

@@ -10,14 +10,16 @@ import pytest
 from importer.reasons import Reason
 from importer.validation import alternate_forms
 from importer.validation import experiments as spoilt
-from importer.validation.context import Context
+from importer.validation.client import Client
+from importer.validation.context import TRIALS, Context
 from importer.validation.errors import RequestRefused
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
 from importer.validation.probes.chat import (
     simple_answers,
 )
 from importer.validation.probes.ends import judge_stop_words
-from importer.validation.probes.message_forms import message_forms
+from importer.validation.probes.message_forms import _system, message_forms
+from importer.validation.probes.reasoning import reasoning_off
 from importer.validation.prompts import SUM
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, Usage
@@ -141,3 +143,26 @@ def test_a_server_that_breaks_over_two_questions_fails_though_a_role_is_only_not
         return replace(said("Hi."), usage=Usage(len(str(body["messages"])), 1))
 
     assert verdict(message_forms.run(asked(answer, monkeypatch))) == "fail engine"
+
+
+def test_words_of_the_system_are_not_compared_where_one_of_two_prompts_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = iter([20, None])
+    ctx = asked(lambda _: replace(said("Hi."), usage=Usage(next(counts), 1)), monkeypatch)
+    assert verdict(_system(ctx)) == "not-applicable"
+
+
+def test_a_switch_that_does_not_reach_the_prompt_keeps_what_was_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def counted(text: str) -> Reply:
+        return Reply("Hm.", "I think.", (), "stop", Usage(len(text), 1))
+
+    with rendering(MODEL) as render:
+        ctx = replace(asked(lambda _: counted(render(SUM)), monkeypatch, reasoning_parser="x"), render=render)
+        monkeypatch.setattr(Client, "completion", lambda _self, body, _log: counted(body["prompt"]))
+        outcome = reasoning_off.run(ctx)
+    assert verdict(outcome) == "fail engine"
+    assert (outcome.trials, outcome.within) == (TRIALS, ("whole",))
+    assert [judged.outcome.shows(outcome.seen) for judged in ctx.judged_wrong] == [True, True]

@@ -176,3 +176,18 @@ def test_a_malformed_request_is_refused(
     assert verdict(outcome) == expected
     assert "no messages" in words(outcome) or expected == "pass"
     assert ("as if well formed" in words(outcome)) == (expected == "pass")
+
+
+def test_a_server_that_hangs_over_each_malformed_request_is_not_sent_them_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked_for = list[object]()
+
+    def answer(body: dict[str, Any]) -> Reply:
+        if body.get("messages") != [*GREETING.messages]:
+            asked_for.append(body)
+            raise TimedOut(Reason(AnswerFailure.TIMED_OUT, seconds=45.0))
+        return said("Hello!")
+
+    assert verdict(malformed_requests.run(asked(answer, monkeypatch))) == "fail engine"
+    assert len(asked_for) == 3  # two, and the first once more

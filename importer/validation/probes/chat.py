@@ -39,6 +39,7 @@ from importer.validation.outcome import (
     needless,
     not_done,
     note,
+    quoted,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.prompt import ALIKE, beginnings, tokenizer_whole
@@ -95,7 +96,7 @@ def answered(ctx: Context, prompt: Prompt, judge_one: Judge | None = None) -> Ou
 def judge_lost(failure: Fail, seen: Reply) -> Outcome:
     """Judge a failure beside the text of the model: half a call is lost, and attributed to the model."""
     if seen.finish_reason == "tool_calls" and not seen.tool_calls and call_markup(seen.written):
-        return not_done("the model begins a call to say hello", failure.trials)
+        return not_done("the model begins a call to say hello", trials=failure.trials)
     return failure
 
 
@@ -253,9 +254,9 @@ def judge_missed(missed: int, questions: int, gap: str | None = None) -> Fail:
     """Return the failure of wrong answers; ``gap`` is a number left out in the middle of counting."""
     weights = Reason(Remedy.WHOLE_WEIGHTS)
     if gap is not None:
-        return differs(f"the number {gap!r} in counting to ten", "left out", "there", Stage.DRAWN, weights)
+        return differs("counting to ten", f"without {gap!r}", "whole", Stage.DRAWN, weights)
     return differs(
-        "simple questions that are answered wrong", missed, f"0 of {questions}", Stage.DRAWN, weights
+        "simple questions that are answered wrong", f"{missed} of {questions}", None, Stage.DRAWN, weights
     )
 
 
@@ -352,7 +353,7 @@ def difference(whole: Reply, streamed: Reply) -> Fail:
     names = ("content", "reasoning", "tool calls", "finish_reason")
     parts = zip(names, stream_form(whole), stream_form(streamed), strict=True)
     name, one, other = next((name, one, other) for name, one, other in parts if one != other)
-    return differs(name, other, one, within=(STREAMED,))
+    return differs(name, quoted(other), quoted(one), within=(STREAMED,))
 
 
 CLEAN = holding("no markup in what is served")
@@ -398,7 +399,7 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
     """Return the failure of the first markup in a reply, with its attribution."""
     for place, text in _texts(reply):
         if piece := undecoded(text):
-            return differs(f"pieces of words in the {place}", piece, None, Stage.TOKENS, OWN)
+            return differs(f"pieces of words in the {place}", quoted(piece), None, Stage.TOKENS, OWN)
         # A block that no parser took is the document's; a lone token is what this probe is for.
         if (shown := thought_shown(place, text)) is not None:
             return shown
@@ -412,9 +413,9 @@ def leak(reply: Reply, markers: tuple[str, ...] = ()) -> Fail | None:
 
 def _stray(token: str, place: str, text: str, reply: Reply) -> Fail:
     if reply.finish_reason == "stop" and text.rstrip().endswith(token):
-        return differs(f"the token in the {place} at which the engine stops", token, "hidden")
+        return differs(f"the token in the {place} at which the engine stops", quoted(token), "hidden")
     declare = Reason(Remedy.DECLARE, token=token)
-    return differs(f"a token in the {place}", token, "hidden", Stage.TOKENS, declare)
+    return differs(f"a token in the {place}", quoted(token), "hidden", Stage.TOKENS, declare)
 
 
 def _texts(reply: Reply) -> Iterator[tuple[str, str]]:
@@ -464,11 +465,12 @@ def judge_usage_counts(whole: Reply, streamed: Reply) -> Outcome:
         if flaw is not None:
             return named(flaw, name)
     if whole.usage.prompt != streamed.usage.prompt:
-        return differs("prompt_tokens, streamed", streamed.usage.prompt, whole.usage.prompt)
+        return differs("prompt_tokens, streamed", streamed.usage.prompt, quoted(whole.usage.prompt))
     counts = streamed.usage.completion, whole.usage.completion
     same = (whole.content, whole.reasoning) == (streamed.content, streamed.reasoning)
     if same and counts[0] != counts[1]:
-        return differs("completion_tokens of the same answer, streamed", *counts)
+        what = "completion_tokens of the same answer, streamed"
+        return differs(what, counts[0], quoted(counts[1]))
     usage = whole.usage
     return holding(f"{usage.prompt} tokens of prompt, {usage.completion} of answer, whole and streamed", 2)
 
@@ -507,7 +509,7 @@ def judge_log_probabilities(reply: Reply, *, counts: bool = True) -> Outcome:
     if count is not None and not count - 1 <= len(entries) <= count:  # the end token may be left out
         return differs("log-probabilities", len(entries), count)
     if not holds(reply.written, reply.content):
-        return differs("the tokens of log-probabilities", reply.written, reply.content)
+        return differs("the tokens of log-probabilities", quoted(reply.written), quoted(reply.content))
     return holding(f"log-probabilities of {len(entries)} tokens, which make the answer")
 
 
@@ -517,7 +519,7 @@ def _probability_flaw(entry: Mapping[str, object]) -> Fail | None:
     values = [e.get("logprob") for e in (entry, *top)]
     made = next((text for e in (entry, *top) if (text := other_bytes(e)) is not None), None)
     if made is not None:
-        return differs("the bytes of a token", made, entry.get("token"))
+        return differs("the bytes of a token", quoted(made), quoted(entry.get("token")))
     if not all(isinstance(v, int | float) and v <= SLACK for v in values):
         return differs("log-probabilities", values, "numbers below zero")
     # The drawn token may stand among the best, before or behind them.

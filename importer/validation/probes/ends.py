@@ -28,6 +28,7 @@ from importer.validation.outcome import (
     needless,
     not_done,
     note,
+    quoted,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.sampling import heed
@@ -100,7 +101,7 @@ def _stop_strings(ctx: Context) -> Outcome:
         prompt, full = GREETING, known(GREETING)
         places = middle(full)
     if not places:
-        return not_done(f"the answer has no middle to stop in: {full.content.strip()[:80]!r}")
+        return not_done("the answer has no middle to stop in", quoted(full.content.strip()))
     outcomes = {}
     for stop, before in zip(places, ((), (NEVER,)), strict=True):
         judge, sent = partial(judge_stop_strings, full=full, stop=stop), {"stop": [*before, stop], **STEADY}
@@ -137,8 +138,10 @@ def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
         return holding(f"ends before {stop!r}")
     half = any(shown == (raw + stop[:n]).strip() for n in range(1, len(stop)))
     if half or (shown and before.startswith(shown) and len(before) - len(shown) < len(stop)):
-        return differs("the text before a stop string", shown[-20:], before[-20:], Stage.SAMPLED)
-    return not_done(f"the model wrote something else this time: {shown[:80]!r}")
+        return differs(
+            "the text before a stop string", quoted(shown[-20:]), quoted(before[-20:]), Stage.SAMPLED
+        )
+    return not_done("the model wrote something else this time", quoted(shown))
 
 
 def stopped_at(reply: Reply) -> object:
@@ -184,7 +187,7 @@ def judge_calls(text: str, stops: tuple[str, ...]) -> Fail | None:
     if word is None:
         return None
     what, remedy = "a stop word between two calls of one turn", Reason(Remedy.TAKE_OUT_STOPWORD, word=word)
-    return differs(what, word, None, Stage.START, remedy)
+    return differs(what, quoted(word), None, Stage.START, remedy)
 
 
 def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcome:
@@ -201,8 +204,8 @@ def judge_stop_words(replies: Sequence[Reply], stops: tuple[str, ...]) -> Outcom
                     (Stage.START if whole else Stage.TOKENS),
                     Tried(whole or len(replies), len(replies)),
                 )
-                what = f"the stop word {word!r} within an answer"
-                return differs(what, f"{word}{after}", None, stage, remedy, trials=len(replies), tried=tried)
+                what, came = f"the stop word {word!r} within an answer", f"before {quoted(after)}"
+                return differs(what, came, None, stage, remedy, trials=len(replies), tried=tried)
     return holding(f"no stop word within {len(replies)} answers", len(replies))
 
 
@@ -311,9 +314,9 @@ def judge_reasoning_cut(reply: Reply, full: Reply) -> Outcome:
         if full.content.strip().startswith(content) and not thought.startswith(content):
             return not_done("the model answers without a thought this time")
         other = Reason(Remedy.ALLOW_OR_OTHER_PARSER)
-        return differs("a cut thought", f"in the content: {content}", "reasoning alone", remedy=other)
+        return differs("a cut thought", f"in the content: {quoted(content)}", "reasoning alone", remedy=other)
     if content and content == reply.reasoning.strip():
-        return differs("a cut thought", f"in the content, too: {content}", "reasoning alone")
+        return differs("a cut thought", f"in the content, too: {quoted(content)}", "reasoning alone")
     return not_done(DONE_BEFORE) if content and reply.finish_reason != "length" else _cut(reply)
 
 
@@ -338,7 +341,7 @@ def judge_truncated_call(reply: Reply) -> Outcome:
     if reply.finish_reason == "length" or not reply.tool_calls:
         return _cut(reply)
     if broken:
-        return differs("a cut call that is given out as a whole one", broken[0].arguments, "JSON")
+        return differs("a cut call that is given out as a whole one", quoted(broken[0].arguments), "JSON")
     return holding("the call was whole before the cut")
 
 

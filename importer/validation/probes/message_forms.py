@@ -33,7 +33,7 @@ def message_forms(ctx: Context) -> Outcome:
 
 def _reach(ctx: Context, part: Part) -> Outcome:
     """Compare the prompts of a part of requests."""
-    if ctx.first(part.prompts[0]).usage.prompt is None:
+    if None in [ctx.first(prompt).usage.prompt for prompt in part.prompts]:
         return needless("the engine does not count the prompt's tokens")
     return unseen(ctx, part) or holding(f"{part.name} reach the prompt", 2)
 

@@ -46,6 +46,7 @@ from importer.validation.outcome import (
     holding,
     needless,
     note,
+    quoted,
 )
 from importer.validation.probe import Rests, probe
 from importer.validation.probes.ends import words_between
@@ -160,7 +161,7 @@ def judge_beginning(text: str, bos: str) -> Fail | None:
     """Judge a rendered prompt; ``bos`` is the token that begins a text, or empty."""
     if bos and text.startswith(bos * 2):
         once = template(Need.BEGIN_ONCE, bos=bos)
-        return differs("the beginning of a prompt", bos * 2, bos, Stage.TEMPLATE, once)
+        return differs("the beginning of a prompt", quoted(bos * 2), quoted(bos), Stage.TEMPLATE, once)
     return None
 
 
@@ -169,7 +170,7 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     header = history.removeprefix(prompt)
     if prompt != without_turn or not history.startswith(prompt) or not re.search(r"\w", header):
         return None
-    return differs("the end of a prompt", "no turn", header.strip(), Stage.TEMPLATE, HEED_TURN)
+    return differs("the end of a prompt", "no turn", quoted(header.strip()), Stage.TEMPLATE, HEED_TURN)
 
 
 def judge_variables(unset: list[str]) -> Fail | None:
@@ -177,7 +178,9 @@ def judge_variables(unset: list[str]) -> Fail | None:
     if not unset:
         return None
     remedy = Reason(Remedy.TAKE_OUT_VARIABLE, variable=unset[0], variables=tuple(unset))
-    return differs("variables of the document", unset, "those that the template has", Stage.START, remedy)
+    return differs(
+        "variables of the document", ", ".join(unset), "those that the template has", Stage.START, remedy
+    )
 
 
 def judge_start(plain: int | None, switched: int | None) -> Fail | None:
@@ -205,7 +208,7 @@ def judge_switches(switches: Mapping[str, str], write: Callable[[str, object], s
     for name, value in switches.items():
         if value.strip().casefold() in NO and write(name, value) == write(name, True) != write(name, False):
             remedy = Reason(Remedy.WITHOUT_QUOTES, variable=name)
-            return differs(f"{name} {value!r} to the template", True, False, Stage.START, remedy)
+            return differs(f"{name} {value!r} to the template", "true", "false", Stage.START, remedy)
     return None
 
 
@@ -642,7 +645,9 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Fail | None:
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
         ends = template(Need.END_TURNS)
-        return differs("what stands behind an earlier answer", behind, "its end", Stage.TEMPLATE, ends)
+        return differs(
+            "what stands behind an earlier answer", quoted(behind), "its end", Stage.TEMPLATE, ends
+        )
     return judge_beginnings(before, new)
 
 
@@ -659,7 +664,9 @@ def judge_tagged(text: str) -> Fail | None:
     if len(lost) != 1:
         return None
     whole = template(Need.TAKE_THOUGHTS_OFF)
-    return differs("words beside a user's </think>", "lost", lost[0], Stage.TEMPLATE, whole)
+    return differs(
+        "words beside a user's </think>", f"{quoted(lost[0])} is lost", None, Stage.TEMPLATE, whole
+    )
 
 
 def judge_empty(called: str, empty: str) -> Fail | None:
@@ -678,7 +685,7 @@ def judge_calls(between: str, stops: Sequence[str]) -> Fail | None:
         return None
     remedy = Reason(Remedy.TAKE_OUT_END, token=token)
     return differs(
-        "a token between two calls of one turn", token, "none that ends answers", Stage.TOKENS, remedy
+        "a token between two calls of one turn that ends answers", quoted(token), None, Stage.TOKENS, remedy
     )
 
 
@@ -700,7 +707,7 @@ def judge_beginnings(earlier: str, new: str) -> Fail | None:
     before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if before.startswith(now) or now.startswith(before):
         return None
-    return differs("the beginning of a new answer", new, earlier, Stage.TEMPLATE, ALIKE)
+    return differs("the beginning of a new answer", quoted(new), quoted(earlier), Stage.TEMPLATE, ALIKE)
 
 
 def judge_clock(first: str | None, later: str | None) -> Fail | None:
@@ -752,17 +759,17 @@ def judge_tokenizer(result: Tokenized, *, chats: bool = True) -> Fail | None:
     """
     text, kinds = result.back[0], result.back[2]
     if UNKNOWN not in text and letters(text) != letters(TEXT):
-        return _altered_by_tokenizer("a text, to tokens and back", text, TEXT)
+        return _altered_by_tokenizer("a text, to tokens and back", quoted(text), quoted(TEXT))
     if result.sampled >= ENOUGH and result.reached < LEAST * result.sampled:
         return _altered_by_tokenizer("words of the vocabulary in use", result.reached, result.sampled)
     if result.exact and kinds != normalize("NFC", KINDS):
-        return _altered_by_tokenizer("a text, to tokens and back", kinds, KINDS)
+        return _altered_by_tokenizer("a text, to tokens and back", quoted(kinds), quoted(KINDS))
     if not result.steady:
         return _altered_by_tokenizer("the tokens of one text", "others each time", "the same")
     if result.split:
         return _altered_by_tokenizer(f"the marker {result.split[0]} in a prompt", "split", "one token")
     if chats and result.behind:
-        return _altered_by_tokenizer("the end of each text", result.behind[0], "none")
+        return _altered_by_tokenizer("the end of each text", quoted(result.behind[0]), "none")
     return None
 
 
@@ -785,7 +792,7 @@ def judge_markers(written: str) -> Fail | None:
     crossed = call_markup(behind) if thinking_markup(behind) is None else None
     if crossed is None:
         return None
-    return _altered_by_tokenizer("the marker that closes a thought", crossed, "one of thoughts")
+    return _altered_by_tokenizer("the marker that closes a thought", quoted(crossed), "one of thoughts")
 
 
 ROWS_SHOWN = 3  # tokens of a reason
@@ -795,4 +802,6 @@ def judge_beyond(table: TokenTable) -> Fail:
     """Return the fault of tokens that a message may hold, and the embedding has no row for."""
     names = tuple(token.content or str(token.number) for token in table.beyond[:ROWS_SHOWN])
     remedy = Reason(Remedy.TAKE_OUT_ADDED, tokens=names)
-    return differs("tokens of the tokenizer", names, f"one of {table.rows} rows each", Stage.TOKENS, remedy)
+    return differs(
+        "tokens of the tokenizer", ", ".join(names), f"one of {table.rows} rows each", Stage.TOKENS, remedy
+    )

@@ -26,9 +26,11 @@ from importer.validation.outcome import (
     Pass,
     Stage,
     differs,
+    failing,
     holding,
     needless,
     not_done,
+    note,
 )
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
@@ -68,10 +70,8 @@ def reasoning_off(ctx: Context) -> Outcome:
         return left
     asks = isinstance(outcome, Inconclusive) and no_switch is None
     if asks and switch_dropped(ctx.counted(SUM), ctx.counted(SUM_SILENT)):
-        what, withheld = "the prompt with thinking switched off", Reason(Remedy.OTHER_VERSION_TEMPLATE)
-        return differs(
-            what, "as without the switch", "as rendered", Stage.PROMPT, withheld, notes=(outcome.reason,)
-        )
+        withheld = Reason(Remedy.OTHER_VERSION_TEMPLATE)
+        return failing(outcome, Stage.PROMPT, withheld, note("the switch does not reach the prompt"))
     if isinstance(outcome, Inconclusive) and ctx.render is None:  # its template may have no switch
         return NotApplicable(outcome.reason, within=outcome.within, notes=outcome.notes)
     return outcome
@@ -114,7 +114,9 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     if not _closes(thinking) or _closes(silent):
         return None
     what, close = "the thinking block of a prompt", template(Need.CLOSE_BLOCK)
-    return differs(what, "closed where it is asked to think alone", "closed where not", Stage.TEMPLATE, close)
+    return differs(
+        what, "closed where it is asked to think", "where it is told not to", Stage.TEMPLATE, close
+    )
 
 
 def _closes(rendered: str) -> bool:
@@ -194,7 +196,7 @@ def _thinks_always(ctx: Context) -> bool:
 def _none_missing(ctx: Context, none: Reason) -> Outcome:
     seen = ctx.look(SUM)
     if seen is not None and unread(seen, SUM) is not None:
-        return misread("the thought of the model", "in no part of the answer", "reasoning")
+        return misread("the thought of the model", "in no part of the answer", "in the reasoning")
     return NotApplicable(none)
 
 
@@ -219,7 +221,7 @@ def judge_reasoning_apart(reply: Reply) -> Outcome:
         if (field := unknown_field(reply)) is not None:
             return differs("the field of a thought", field, "reasoning")
         if thinks(reply.written):
-            return misread("the thought of the model", "in no part of the answer", "reasoning")
+            return misread("the thought of the model", "in no part of the answer", "in the reasoning")
         return Inconclusive(Reason(CommonReason.NO_THOUGHT), Stage.DRAWN)
     if not content and reply.finish_reason == "length":
         return not_done("the model was still thinking at the limit of tokens")

@@ -128,9 +128,9 @@ def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
     if problem is None:
         return holding("the arguments fit a strict schema")
     if schema.is_valid(_typed(arguments)):
-        return not_done(f"values of arguments come as text: {problem.message}")
+        return not_done("values of arguments come as text", problem.message)
     return differs(
-        "arguments of a strict schema", problem.message, "what fits", Stage.SAMPLED, heed("strict")
+        "arguments that do not fit a strict schema", problem.message, None, Stage.SAMPLED, heed("strict")
     )
 
 
@@ -239,6 +239,7 @@ NEEDS = {
     "an unknown response_format": "structured",
     "a number as a stop string": "stop",
 }
+BREAKS = 2  # requests without a refusal, until no further one is sent: each may take ``WITHIN``
 
 
 @probe(
@@ -251,7 +252,11 @@ NEEDS = {
 def malformed_requests(ctx: Context) -> Outcome:
     """Send each malformed request, then a greeting; an answer to nonsense is a note."""
     unread = {name for name, feature in NEEDS.items() if ctx.promise.unsure(feature) is not None}
-    came = {name: _refused(ctx, name) for name in MALFORMED if name not in unread}
+    came: dict[str, bool | Reason] = {}
+    for name in (one for one in MALFORMED if one not in unread):
+        came[name] = _refused(ctx, name)
+        if sum(isinstance(one, Reason) for one in came.values()) == BREAKS:
+            break
     ctx.ask(GREETING, max_tokens=1)
     for name, broken in came.items():
         if isinstance(broken, Reason) and isinstance(_refused(ctx, name), Reason):

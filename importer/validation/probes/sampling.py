@@ -31,6 +31,7 @@ from importer.validation.outcome import (
     needless,
     not_done,
     note,
+    quoted,
 )
 from importer.validation.probe import probe
 from importer.validation.progress import listened
@@ -200,7 +201,7 @@ def judge_penalty(
     if unsent == sent:
         return holding(f"{name} takes effect without being sent", 3)
     if unsent == none:
-        return differs(name, "not heard", "as where it is sent", Stage.SAMPLED, send(name), trials=3)
+        return differs(name, "not heard where it is not sent", None, Stage.SAMPLED, send(name), trials=3)
     return needless(NEVER_ALIKE)
 
 
@@ -257,13 +258,13 @@ def request_options(ctx: Context) -> Outcome:
 
 def ignored(option: str, sent: Any, *, stage: Stage = Stage.SAMPLED) -> Fail:
     """Return the failure of an option without effect."""
-    return differs(option, f"no effect of {sent}", "one", stage, heed(option))
+    return differs(option, f"no effect of {sent}", None, stage, heed(option))
 
 
 def crossed(word: Word, reply: Reply, trials: int = 1) -> Fail:
     """Return the failure of an answer that is another client's."""
     what = "an answer that is forced to be one word"
-    return differs(what, _shown(reply), word.letters, Stage.GATEWAY, trials=trials)
+    return differs(what, _shown(reply), quoted(word.letters), Stage.GATEWAY, trials=trials)
 
 
 def heed(option: str) -> Reason:
@@ -316,7 +317,7 @@ def judge_limit(reply: Reply, word: Word, limit: int, *, counts: bool, option: s
 
 
 def _shown(reply: Reply) -> str:
-    return f"{reply.reasoning}{reply.content}".strip()[:40]
+    return quoted(f"{reply.reasoning}{reply.content}".strip()[:40])
 
 
 def _streamed(ctx: Context, word: Word) -> Outcome:
@@ -516,9 +517,11 @@ def judge_structured_output(reply: Reply, schema: Mapping[str, Any]) -> Outcome:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return differs("content that a schema binds", text, "JSON", Stage.SAMPLED, heed("response_format"))
+        return differs(
+            "content that a schema binds", quoted(text), "JSON", Stage.SAMPLED, heed("response_format")
+        )
     error = next(Draft202012Validator(schema).iter_errors(value), None)
     if error is not None:
-        what, problem = "content that a schema binds", error.message
-        return differs(what, problem, "what fits it", Stage.SAMPLED, heed("response_format"))
+        what, problem = "content that does not fit its schema", error.message
+        return differs(what, problem, None, Stage.SAMPLED, heed("response_format"))
     return holding(f"fits the schema: {text[:80]}")

@@ -177,7 +177,7 @@ def model_listed(ctx: Context) -> Outcome:
     if ctx.model not in served:
         listed = tuple(map(str, [*served][:20]))
         remedy = Reason(Remedy.ASK_BY_NAME, listed=listed) if served else None
-        return differs("the models listed", listed, ctx.model, Stage.START, remedy)
+        return differs("the models listed", ", ".join(listed) or None, ctx.model, Stage.START, remedy)
     outcomes: dict[str, Outcome] = {"name": holding(f"{ctx.model} is listed")}
     if ctx.promise.context is not None:
         outcomes["context"] = judge_context_length(served[ctx.model], ctx.promise.context)
@@ -287,7 +287,7 @@ def judge_parser(key: str, reported: str, promised: str | None, *, infers: bool,
     if reported == (promised or "") or (infers and (promised is None or reads)):
         return holding(f"{noun(key)} {reported or 'none'}")
     remedy = OTHER_TOOL_PARSER if infers else Reason(Remedy.START_WITH, names=(noun(key),))
-    return differs(f"the {noun(key)} in use", reported or None, promised, Stage.START, remedy)
+    return differs(f"the {noun(key)} in use", reported or None, promised or "none", Stage.START, remedy)
 
 
 def judge_sampling(reported: Mapping[str, float], promised: Mapping[str, object]) -> Outcome:

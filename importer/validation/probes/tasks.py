@@ -26,6 +26,7 @@ from importer.validation.outcome import (
     needless,
     not_done,
     note,
+    quoted,
 )
 from importer.validation.probe import Run, probe
 from importer.validation.prompts import Prompt
@@ -135,7 +136,7 @@ def judge_rerank(first: list[tuple[int, float]], again: list[tuple[int, float]])
     if not all(isclose(one[i], other[i], rel_tol=CLOSE, abs_tol=1e-4) for i in one):
         return differs("the scores of a second request", other, one)
     if first[0][0] != BEST:
-        return not_done(f"the model puts {DOCUMENTS[first[0][0]]!r} first", 2)
+        return not_done("the model puts another document first", quoted(DOCUMENTS[first[0][0]]), trials=2)
     return holding(f"the right document is first, with {first[0][1]:.3f}", 2)
 
 

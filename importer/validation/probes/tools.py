@@ -38,6 +38,7 @@ from importer.validation.outcome import (
     named,
     needless,
     not_done,
+    quoted,
 )
 from importer.validation.probe import probe
 from importer.validation.probes.chat import answered, judge_plain_chat
@@ -123,7 +124,7 @@ def judge_parallel_calls(reply: Reply) -> Outcome:
     if reply.written.count(name) > len(calls) and all(city in reply.written.casefold() for city in cities):
         lost = next(city for city in cities if city not in called)
         return differs(
-            f"the call for {lost} that the model wrote", None, "a call", Stage.PARSED, OTHER_TOOL_PARSER
+            f"the call for {lost} that the model wrote", "left out", None, Stage.PARSED, OTHER_TOOL_PARSER
         )
     return needless("the model calls one tool at a time")
 
@@ -274,7 +275,7 @@ def judge_tool_result_turn(reply: Reply) -> Outcome:
     return (
         swallowing(reply)
         if swallowed(reply)
-        else not_done(f"the answer does not use the result: {text[:120]!r}")
+        else not_done("the answer does not use the result", quoted(text))
     )
 
 
@@ -337,7 +338,7 @@ def judge_call_history(rendered: str, written: str) -> Fail | None:
         match = form.search(rendered)
         if match and written and not form.search(written):
             what, own = f"arguments of an earlier call, as {name}", "as the model writes them"
-            return differs(what, match.group(), own, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
+            return differs(what, quoted(match.group()), own, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
     return None
 
 
@@ -359,7 +360,9 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
     if None in (one, two, later, later_two) or one == two or later != later_two:
         return None
     remedy = template(Need.SHOW_TOOLS)
-    return differs("a second tool, once one has answered", "not shown", "shown", Stage.TEMPLATE, remedy)
+    return differs(
+        "a second tool, once one has answered", "left out of the prompt", None, Stage.TEMPLATE, remedy
+    )
 
 
 def _later_turns(ctx: Context) -> Outcome:
@@ -392,5 +395,5 @@ def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome
     if reply.tool_calls and control_token(reply.content, markers):
         return endless(reply, markers)  # text behind a missed end is no answer
     if reply.tool_calls:
-        return not_done(f"the model calls {reply.tool_calls[0].name} to say hello")
+        return not_done("the model calls a tool to say hello", quoted(reply.tool_calls[0].name))
     return judge_unread(reply, GREETING_WITH_TOOL) or judge_plain_chat(reply, markers)
