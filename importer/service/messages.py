@@ -45,6 +45,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "bad-weights": "Leave exact_fit out; no engine can be trusted with these weights either.",
     "tokens-beyond": "Use weights and a tokenizer of one model: no engine can serve these together.",
     "exists": "Choose another name.",
+    "no-receipt": "Import the model again; every version before stays in the history.",
     "conflict": "Nothing was changed: send 'take' for all values, or 'on_conflict' with a choice for each key: 'mine' or 'theirs'.",
     "not-a-folder": "Check the server's folders.",
     "cannot-write": "Free space on the server; nothing was left behind.",

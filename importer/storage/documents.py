@@ -65,19 +65,36 @@ def put_receipt(connection: Connection, text: str) -> str:
 
 
 def receipt_texts(connection: Connection, hashes: Iterable[str | None]) -> dict[str, str]:
-    """Return the texts of receipts by their hashes."""
+    """Return the texts of receipts by their hashes; one that is not whole any more is left out."""
     query = select(receipts.c.hash, receipts.c.pieces)
     orders = {
-        row.hash: json.loads(row.pieces)
+        row.hash: hashes_in(row.pieces)
         for batch in _batches({one for one in hashes if one is not None})
         for row in connection.execute(query.where(receipts.c.hash.in_(batch)))
     }
     stored = {
-        row.hash: zlib.decompress(row.content).decode()
+        row.hash: _content(row.content)
         for batch in _batches({key for order in orders.values() for key in order})
         for row in connection.execute(select(pieces).where(pieces.c.hash.in_(batch)))
     }
-    return {ident: "".join(stored[key] for key in order) for ident, order in orders.items()}
+    texts = {ident: "".join(stored.get(key, "") for key in order) for ident, order in orders.items()}
+    return {ident: text for ident, text in texts.items() if _hash(text) == ident}
+
+
+def hashes_in(order: str) -> list[str]:
+    """Return the hashes of a receipt's pieces as its row has them; none of a damaged row."""
+    try:
+        found = json.loads(order)
+    except ValueError:
+        return []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _content(piece: bytes) -> str:
+    try:
+        return zlib.decompress(piece).decode()
+    except (zlib.error, UnicodeDecodeError):
+        return ""
 
 
 def cut_receipt(text: str) -> Iterator[str]:
@@ -354,7 +371,10 @@ V = versions.c
 
 @frozen
 class Version:
-    """One version's files, the text's ``data`` as JSON, and who made it when, by which action and why."""
+    """One version's files, the text's ``data`` as JSON, and who made it when, by which action and why.
+
+    A damaged ``receipt`` is an empty text.
+    """
 
     name: str
     number: int
@@ -461,10 +481,10 @@ def count_versions(connection: Connection, name: str) -> int:
     return connection.execute(query).scalar_one()
 
 
-def makers(connection: Connection, name: str) -> list[tuple[str, str, str]]:
-    """Return data, person and time of every version, the newest first."""
-    query = select(V.data, V.by, V.at).where(V.name == name).order_by(V.number.desc())
-    return [(row.data, row.by, row.at) for row in connection.execute(query)]
+def makers(connection: Connection, name: str) -> list[tuple[str, str, str, str]]:
+    """Return data, their digest, person and time of every version, the newest first."""
+    query = select(V.data, V.digest, V.by, V.at).where(V.name == name).order_by(V.number.desc())
+    return [(row.data, row.digest, row.by, row.at) for row in connection.execute(query)]
 
 
 def version(connection: Connection, name: str, number: int) -> Version | None:
@@ -519,7 +539,7 @@ def _read(connection: Connection, query: Select[Any]) -> list[Version]:
     return [
         Version(
             **{key: value for key, value in row.items() if key != "receipt_hash"},
-            receipt=None if row["receipt_hash"] is None else texts[row["receipt_hash"]],
+            receipt=None if row["receipt_hash"] is None else texts.get(row["receipt_hash"], ""),
         )
         for row in rows
     ]

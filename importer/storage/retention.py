@@ -7,7 +7,6 @@ The comparison that a document shows stays, too. Open jobs stay whole.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -19,7 +18,7 @@ from importer.storage import queue, rechecks, tables
 from importer.storage.actors import SERVICE
 from importer.storage.audit import AuditContext, record
 from importer.storage.database import Database
-from importer.storage.documents import purge
+from importer.storage.documents import hashes_in, purge
 from importer.storage.jobs import ENDED
 
 BATCH = 200  # rows, or jobs with all their events, in one transaction
@@ -113,10 +112,10 @@ def _receipts(connection: Connection, hashes: set[str]) -> None:
     if not unnamed:
         return
     here = select(RECEIPTS.pieces).where(RECEIPTS.hash.in_(unnamed))
-    pieces = {piece for order in connection.execute(here).scalars() for piece in json.loads(order)}
+    pieces = {piece for order in connection.execute(here).scalars() for piece in hashes_in(order)}
     connection.execute(delete(tables.receipts).where(RECEIPTS.hash.in_(unnamed)))
     for order in connection.execute(select(RECEIPTS.pieces)).scalars():
-        pieces -= {*json.loads(order)}
+        pieces -= {*hashes_in(order)}
     for piece in pieces:
         connection.execute(delete(tables.pieces).where(P.hash == piece))
 

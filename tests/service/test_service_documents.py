@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import httpx
 import pytest
 import yaml
+from sqlalchemy import text
 
+from importer.storage.database import Database
 from tests.serving import PATIENCE, Service, fresh, problem, service
 
 __all__ = ["service"]
@@ -113,6 +116,45 @@ def test_a_document_that_is_taken_away_leaves_its_history(service: Service) -> N
     ]
     job = service.imported("other/base", name=name)
     assert (job["state"], job["result"]["version"], job["result"]["model"]) == ("succeeded", 3, "other/base")
+
+
+DAMAGES = {
+    "hash": "UPDATE versions SET receipt_hash = 'deadbeef' WHERE name = :name",
+    "pieces": "UPDATE receipts SET pieces = '[]' WHERE hash IN "
+    "(SELECT receipt_hash FROM versions WHERE name = :name)",
+}
+PARTS = ("review", "receipt", "decisions", "memory", "export/vllm-config", "report/json", "history")
+
+
+def damage(service: Service, name: str, statement: str) -> None:
+    with closing(Database(service.env["IMPORTER_SERVE_DATABASE"])) as database, database.writing() as rows:
+        rows.execute(text(statement), {"name": name})
+
+
+@pytest.mark.parametrize("part", DAMAGES)
+def test_a_damaged_receipt_is_told_and_mended_by_an_import(service: Service, part: str) -> None:
+    name = fresh(service, f"damaged-{part}")
+    path = f"/v1/configs/{name}"
+    damage(service, name, DAMAGES[part])
+    asked = [service.client.get(f"{path}/{one}") for one in PARTS]
+    asked += [service.client.post(f"{path}/validate", json={}), service.approve(name)]
+    for answer in asked:
+        said = problem(answer, 409, "no-receipt")
+        assert said["detail"].endswith("it is damaged."), said
+    assert service.imported("acme/base", name=name)["state"] == "succeeded"
+    service.client.get(f"{path}/review").raise_for_status()
+    versions = service.client.get(f"{path}/history").json()["versions"]
+    assert [one["version"] for one in versions] == [2, 1]
+    damage(service, name, DAMAGES[part])
+    service.client.delete(path, headers={"If-Match": "*"}).raise_for_status()
+
+
+def test_damaged_data_are_read_from_the_text(service: Service) -> None:
+    name = fresh(service, "damaged-data")
+    before = service.client.get(f"/v1/configs/{name}/review").json()
+    for data in ("{}", "{"):
+        damage(service, name, f"UPDATE versions SET data = '{data}' WHERE name = :name")
+        assert service.client.get(f"/v1/configs/{name}/review").json() == before
 
 
 def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:

@@ -15,9 +15,10 @@ from sqlalchemy import Connection
 from importer.app.overview import publication_state
 from importer.config import now
 from importer.document.document import Document
+from importer.document.document_keys import digest
 from importer.document.receipt import Receipt
 from importer.document.receipt import parse as parse_receipt
-from importer.document.store import Store, StoredDocument, receipt_path
+from importer.document.store import Store, StoredDocument, StoreReason, receipt_path
 from importer.document.template_file import ChatTemplate, ChatTemplateReason, named, named_template
 from importer.document.template_file import place as template_path
 from importer.errors import DocumentError, ServiceError
@@ -41,6 +42,15 @@ from importer.storage.documents import (
 from importer.version import __version__
 
 
+def intact(data: str, known: str) -> Document | None:
+    """Return the data of a row; ``None`` where they have not the digest that the row has."""
+    try:
+        found: Document = json.loads(data)
+        return found if digest(found) == known else None
+    except ValueError:
+        return None
+
+
 class DocumentVersion(Version):
     """A version with its parsed document."""
 
@@ -52,15 +62,32 @@ class DocumentVersion(Version):
         return cls(**{f.name: getattr(row, f.name) for f in fields(row)})
 
     @property
-    def stored(self) -> StoredDocument:
-        """Return the document; its path is only a name, without a file."""
+    def document(self) -> Document:
+        """Return the data; those of the text where the row's are damaged. Raises DocumentError: "no-receipt",
+        "invalid".
+        """
+        if (data := intact(self.data, self.digest)) is not None:
+            return data
+        from importer.document.yaml_edit.source_map import read
+
         path = Path(f"{self.name}.yaml")
-        data = json.loads(self.data)
-        receipt = (
-            None
-            if self.receipt is None
-            else parse_receipt(json.loads(self.receipt), f"{self.name}.receipt.json")
-        )
+        data = read(self.text, path)
+        if digest(data) != self.digest:
+            raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.DAMAGED))
+        return data
+
+    @property
+    def stored(self) -> StoredDocument:
+        """Return the document; its path is only a name, without a file.
+
+        Raises DocumentError: "no-receipt" for a damaged row, "invalid".
+        """
+        path, data = Path(f"{self.name}.yaml"), self.document
+        try:
+            given = None if self.receipt is None else json.loads(self.receipt)
+            receipt = None if given is None else parse_receipt(given, f"{self.name}.receipt.json")
+        except (ValueError, TypeError):
+            raise DocumentError("no-receipt", path=path, problem=Reason(StoreReason.DAMAGED)) from None
         return StoredDocument(path, self.text, data, self.digest, receipt, own=True)
 
     def chat_template(self, data: Document) -> ChatTemplate | None:

@@ -5,7 +5,6 @@ What a reviewer is shown of a document beside its decisions: values, losses, one
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.sentences import render
 from importer.service.domain.fixes import fix_of
-from importer.service.domain.gallery import Gallery
+from importer.service.domain.gallery import DocumentVersion, Gallery, intact
 from importer.service.domain.grants import Caller, need_approval
 from importer.storage import documents, releases
 
@@ -247,7 +246,7 @@ def values_of(gallery: Gallery, stored: StoredDocument) -> list[dict[str, object
         served = releases.served(connection, stored.name)
         history = _History(lambda: documents.makers(connection, stored.name))
         past = None if served is None else documents.version(connection, stored.name, served.version)
-        data = None if past is None else json.loads(past.data)
+        data = None if past is None else DocumentVersion.of(past).document
         return [
             value.to_json()
             for value in effective(
@@ -266,7 +265,8 @@ class _History:
     def editor(self, path: KeyPath) -> Editor | None:
         """Return who made the oldest of the newest versions with one value at a path."""
         if self._makers is None:
-            self._makers = [(json.loads(data), Editor(by, at)) for data, by, at in self._read()]
+            read = ((intact(data, known), Editor(by, at)) for data, known, by, at in self._read())
+            self._makers = [(data, editor) for data, editor in read if data is not None]
         found = None
         for data, maker in self._makers:
             if not _same(value_at(data, path), value_at(self._makers[0][0], path)):

@@ -232,7 +232,7 @@ def _made(version: DocumentVersion, before: DocumentVersion | None) -> dict[str,
     members = {k: getattr(version, k) for k in ("action", "state", "digest", "by", "at", "why")}
     changes = None
     if before is not None:
-        changes = [change_json(c) for c in differences(before.stored.data, version.stored.data)]
+        changes = [change_json(c) for c in differences(before.document, version.document)]
     return {"version": version.number, **members, "changes": changes}
 
 

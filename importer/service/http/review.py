@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -247,7 +246,7 @@ def _changes(version: DocumentVersion, served: Version | None) -> dict[str, obje
     approved = None if receipt.approved is None else receipt.approved["data"]
     sides = {
         "imported": receipt.wrote, "approved": approved,
-        "served": None if served is None else json.loads(served.data),
+        "served": None if served is None else DocumentVersion.of(served).document,
     }  # fmt: skip
     return {
         side: None if data is None else [change_json(one) for one in differences(data, stored.data)]
