@@ -20,7 +20,7 @@ from importer.decisions.decision import (
     Undecided,
 )
 from importer.reasons import Fields, Reason, ReasonKind
-from importer.signals.evidence import Evidence, Rule, Source, warning
+from importer.signals.evidence import Evidence, Rule, Source, Status, warning
 
 TOOL, REASONING = "tool_parser", "reasoning_parser"
 HF = "hf"  # reads by a response template
@@ -168,7 +168,9 @@ def settle_derived(
         if reasoning.status == "user" or REASONING not in served:
             tool = _dropped(tool, reasoning)
         else:
-            reasoning = _joined(reasoning, tool, target)
+            status: Status = "declared" if reasoning.status == "declared" else "proved"
+            joined = _joined(reasoning, tool, target)
+            reasoning = Chosen(HF, status, joined.why[:1], joined.overruled)  # without the reasons for another
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool)
     settled = {TOOL: tool, REASONING: reasoning}

@@ -56,7 +56,11 @@ def test_reasoning_goes_with_the_calls() -> None:
     )
     assert (tool.value, reasoning.value, reasoning.status) == ("hf", "hf", "proved")
     assert "qwen3" in [lost.value for lost in reasoning.overruled]
-    assert kinds(reasoning)[0] is FrontendReason.ONE_FOR_BOTH
+    assert [reason.kind for reason in reasoning.why] == [FrontendReason.ONE_FOR_BOTH, DerivedReason.DERIVED]
+    _, declared = decided(proof(TOOL, ["hf"]), fact("repository-claim", "qwen3", REASONING))
+    assert (declared.value, declared.status) == ("hf", "declared")
+    _, proved = decided(proof(TOOL, ["hf"]), proof(REASONING, ["qwen3", "hf"]), prefer={TOOL: "hf"})
+    assert proved.status == "proved"
 
 
 def test_without_a_field_for_reasoning_the_calls_stay_unread() -> None:
