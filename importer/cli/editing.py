@@ -101,12 +101,12 @@ def _its_terminal() -> Iterator[None]:
 
 def _print_problems(found: Sequence[YamlProblem], lines: Sequence[str]) -> None:
     """Print each problem, and below it its line."""
-    output.note("This cannot be saved as it is:")
+    output.always("This cannot be saved as it is:")
     for one in found[:MOST_SHOWN]:
         line = lines[one.line - 1].strip() if one.line <= len(lines) else ""
-        output.note(f"  {one}" + (f"\n      {line[:200]}" if line else ""))
+        output.always(f"  {one}" + (f"\n      {line[:200]}" if line else ""))
     if len(found) > MOST_SHOWN:
-        output.note(f"  and {len(found) - MOST_SHOWN} more")
+        output.always(f"  and {len(found) - MOST_SHOWN} more")
 
 
 def _replace(store: Store, path: Path, before: str, text: str) -> None:

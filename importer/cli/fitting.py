@@ -106,7 +106,7 @@ def _measure(stored: StoredDocument, store: Store, arguments: argparse.Namespace
         found, settled = measure_document(stored, store, bench, ANYWHERE, start, progress)
     again = store.load(stored.name)
     if not arguments.json:
-        output.note(told(found))
+        output.always(told(found))
         for change in differences(stored.data, again.data):
             output.note(f"changed: {output.change(change_json(change))}.")
         if (why := unlike(found, settled.plan.fit, settled.plan.target.version)) is not None:

@@ -50,9 +50,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = ""
 
 
 def note(text: str) -> None:
-    """Print one line to stderr, unless errors alone are printed."""
+    """Print one line to stderr, unless errors and results alone are printed."""
     if VERBOSITY.get() >= 0:
-        to_stderr(plain(text))
+        always(text)
+
+
+def always(text: str) -> None:
+    """Print one line to stderr: an error, or a result beside that of stdout."""
+    to_stderr(plain(text))
 
 
 def without_details(stored: StoredDocument) -> None:

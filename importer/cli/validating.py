@@ -210,10 +210,10 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
         output.note(f"{stored.name}: the server calls the model {called}.")
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
-    output.note(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
+    output.always(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
     for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
-        output.note(f"{what.replace('_', ' ')}: {amounts}.")
+        output.always(f"{what.replace('_', ' ')}: {amounts}.")
     if report.get("observed"):
         _better_form(report["observed"], stored)
 

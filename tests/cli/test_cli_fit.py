@@ -364,7 +364,7 @@ def test_a_log_of_a_start_takes_the_place_of_a_measurement(desk: Desk) -> None:
     logged(desk)
     estimate, review = receipt(desk)["fit"]["estimate"]["terms"], receipt(desk)["review"]["state"]
     (desk.folder / "start.log").write_text(LOG.format(**SOUND))
-    ran = desk("fit", "long", "--log", "start.log")
+    ran = desk("fit", "long", "--log", "start.log", "-q")
     assert ran.code == 0, ran.err
     assert "weights 2.05 GiB, all beside the cache 20.00 GiB, cache 52.85 GiB" in ran.err
     kept = receipt(desk)["fit"]

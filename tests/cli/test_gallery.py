@@ -168,7 +168,7 @@ def test_the_proof_beside_a_document_counts_without_the_hub(desk: Desk) -> None:
         f"models/chat.yaml:{line}: error: chat: the proof of vllm 0.33.0 refutes mistral: one-call" in shown
     )
     assert desk("review", "chat", "--approve").code == 0
-    ran = desk("gallery", "build", "models", "-o", "site")
+    ran = desk("gallery", "build", "models", "-o", "site", "-q")
     assert "Left out: chat: the proof of vllm 0.33.0 refutes mistral" in ran.err
     assert not (desk.folder / "site" / "chat.html").exists()
     alone = receipt(desk, "chat")
@@ -495,7 +495,7 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     assert before == {one: one.read_bytes() for one in desk.folder.glob("site/**/*.*")}
     assert desk(*build, "--include-drafts", "none").code == 5
     (models / "odd.yaml").write_text("{")
-    ran = desk(*build)
+    ran = desk(*build, "-q")
     assert (ran.code, "odd.yaml:1: error: odd: it cannot be read" in ran.err) == (1, True)
     ran = desk("gallery", "build", "site", "-o", "other")
     assert (ran.code, "There are no documents in site." in ran.err) == (5, True)

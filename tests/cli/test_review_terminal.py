@@ -73,7 +73,7 @@ def test_edit_until_right_then_accept(desk: Desk) -> None:
     wrong = {"temperature: 0.6": "temperature: 7", "description:": "descripton:"}
     env = editor(desk, wrong, {v: k for k, v in wrong.items()} | {"temperature: 7": "temperature: 0.5"})
     before = yaml_of(desk).decode()
-    with Terminal(desk, "review", "base", **env) as at:
+    with Terminal(desk, "review", "base", "-q", **env) as at:
         shown = at.expect(ASKED)
         assert "The same data as approved by" in shown
         assert "review: approved" in shown

@@ -101,16 +101,17 @@ def _build(arguments: argparse.Namespace) -> int:
         raise DocumentError("no-documents", folder=arguments.place)
     built = build_site(read, site, arguments.include_drafts)
     for finding in built.errors:
-        output.note(line(finding))
+        output.always(line(finding))
+    some = len(built.left_out) < sum(item.stored is not None for item in read.items)
     for name, why in built.left_out:
-        output.note(f"Left out: {name}: {render(why)}.")
+        (output.note if some else output.always)(f"Left out: {name}: {render(why)}.")
     for path in built.removed:
         output.note(f"Removed: {path}.")
     if built.errors:
-        output.note("Nothing was written.")
+        output.always("Nothing was written.")
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
-    return 0 if len(built.left_out) < sum(item.stored is not None for item in read.items) else FAULTY
+    return 0 if some else FAULTY
 
 
 ACTIONS = {
