@@ -147,7 +147,7 @@ def publication_state(stored: StoredDocument, served: str | None = None) -> Publ
 def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
     """Return what LocalAI would be shown of a document, or why there is no such entry."""
     try:
-        if not stored.names_a_model:
+        if not stored.fits_schema:
             stored.check()
         check_named(stored.data)
         made: GalleryEntry | Reason = entry(stored.data, stored.receipt)

@@ -169,7 +169,8 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 
 def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
-    found, shown = losses(stored.data, stored.receipt), page(stored)
+    found = losses(stored.data, stored.receipt) if stored.fits_schema else None
+    shown = page(stored)
     unknown = [error.message for _, error in lacking(stored.data)]
     return {
         **shown,

@@ -170,7 +170,9 @@ def settle_derived(
         else:
             status: Status = "declared" if reasoning.status == "declared" else "proved"
             joined = _joined(reasoning, tool, target)
-            reasoning = Chosen(HF, status, joined.why[:1], joined.overruled)  # without the reasons for another
+            reasoning = Chosen(
+                HF, status, joined.why[:1], joined.overruled
+            )  # without the reasons for another
     elif reasoning.value == HF and tool.value not in (None, HF):
         reasoning = _dropped(reasoning, tool)
     settled = {TOOL: tool, REASONING: reasoning}

@@ -257,11 +257,10 @@ class StoredDocument:
         return str((self.path.parent / model).absolute())
 
     @property
-    def names_a_model(self) -> bool:
-        """Return whether backend and model are there; a reader of an unchecked document asks that."""
-        parameters: object = self.data.get("parameters")
-        model = parameters.get("model") if isinstance(parameters, Mapping) else None
-        return isinstance(self.data.get("backend"), str) and isinstance(model, str)
+    def fits_schema(self) -> bool:
+        """Return whether the data fit the schema; a reader of an unchecked document asks that."""
+        whole = schema.load("document")
+        return schema.accepts(whole, self.data, whole)
 
     @property
     def facts(self) -> RecordedFacts | None:

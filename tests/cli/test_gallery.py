@@ -661,11 +661,19 @@ def test_no_attribute_and_no_link_of_a_revision_hides_or_reads_a_file(desk: Desk
 
 @pytest.mark.parametrize(
     "text",
-    ["name: x\n", "name: x\nbackend: vllm\n", "name: x\nbackend: [1]\n", "backend: vllm\noptions: 3\n"],
+    [
+        "name: x\n",
+        "name: x\nbackend: vllm\n",
+        "name: x\nbackend: [1]\n",
+        "backend: vllm\noptions: 3\n",
+        "backend: sglang\nparameters: {model: a/b}\n",
+        "name: x\nbackend: vllm\nparameters: {model: a/b}\noptions: 3\n",
+    ],
 )
-def test_a_document_without_a_model_is_a_finding(desk: Desk, text: str) -> None:
+def test_a_document_that_the_schema_rejects_is_a_finding(desk: Desk, text: str) -> None:
     (desk.folder / "models").mkdir()
     (desk.folder / "models" / "x.yaml").write_text(text)
     for words in (("check", "models", "--offline"), ("build", "models", "-o", "site")):
         done = desk("gallery", *words)
         assert (done.code, "x" in done.out + done.err) == (1, True), done.err
+    assert desk("review", "x").code == 5
