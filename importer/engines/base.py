@@ -222,6 +222,8 @@ def locked(lock: Path) -> Step:
     return Step(("install", "--require-hashes", "--no-deps", "--requirement", str(lock)))
 
 
+# The request's names of ``parameters`` and stop words, where the document's differ.
+REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
 # Values without an effect, so that no client has to send them.
 NEUTRAL = {"repeat_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0}
 
@@ -244,6 +246,11 @@ def stopwords(document: Document) -> dict[str, list[str]]:
     """Return the stop words in the form of a request, where there are any."""
     words = [w for w in document.get("stopwords") or () if isinstance(w, str) and w]
     return {"stopwords": words} if words else {}
+
+
+def as_request(values: Mapping[str, object]) -> dict[str, object]:
+    """Return values of a document under the names of a request."""
+    return {REQUEST_NAMES.get(key, key): value for key, value in values.items()}
 
 
 def sent_by_client(document: Document, names: tuple[str, ...]) -> dict[str, Setting]:

@@ -16,7 +16,7 @@ from importer.document.document_keys import OPTIONS, digest, parse, parser
 from importer.document.effective import EDITED, effective
 from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import NEUTRAL, Address, grouped, invalid
+from importer.engines.base import NEUTRAL, Address, as_request, grouped, invalid
 from importer.errors import DocumentError
 from importer.exports.kinds import ExportComment, ExportRemedy, Loss, Unexportable
 from importer.exports.texts import argument_value, command_line, script, with_variables, yaml_text
@@ -231,7 +231,7 @@ def folder_of(name: str, kind: str) -> str:
 
 def explained(server: str, sent: Mapping[str, object], lost: Sequence[Reason]) -> list[Reason]:
     """Return comments on the values that a server lacks at its start."""
-    values = json.dumps(sent)
+    values = json.dumps(as_request(sent))
     reasons = [Reason(ExportComment.FROM_CLIENTS, server=server, values=values)] if sent else []
     return reasons + ([Reason(ExportComment.NO_OPTION, server=server, losses=lost)] if lost else [])
 

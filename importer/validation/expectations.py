@@ -8,6 +8,7 @@ from typing import Any
 
 from importer.document import document_keys
 from importer.document.document import Document
+from importer.engines.base import as_request
 from importer.frozen import frozen
 from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason, ReasonKind
@@ -59,8 +60,6 @@ class CommonReason(ReasonKind):
 
 THOUGHT = 1792  # tokens of a short thought, before an answer
 UNKNOWN_CONTEXT = 2048  # assumed where the document has no context; no served model has less
-# LocalAI's names, where the OpenAI API's differ.
-REQUEST_NAMES = {"repeat_penalty": "repetition_penalty", "stopwords": "stop"}
 # Settings that invent or round numbers, or move positions away from those of the training.
 ALTERING = (
     "load_format", "quantization", "kv_cache_dtype", "hf_overrides", "rope_scaling", "rope_theta",
@@ -175,14 +174,10 @@ def promise_of(document: Document, offers: frozenset[str] | None = None) -> Expe
         outputs=section.get("outputs") or {},
         tool_parser=document_keys.parser(document, "tool_parser"),
         reasoning_parser=document_keys.parser(document, "reasoning_parser"),
-        client_sampling={
-            REQUEST_NAMES.get(k, k): v for k, v in (section.get("client_sampling") or {}).items()
-        },
+        client_sampling=as_request(section.get("client_sampling") or {}),
         markers=tuple(listed(mapping(section.get("proof")).get("markers"))),
         max_tokens=max(1, int(context) // 2),
-        sampling={
-            REQUEST_NAMES.get(k, k): v for k, v in parameters.items() if k != "model" and v is not None
-        },
+        sampling=as_request({k: v for k, v in parameters.items() if k != "model" and v is not None}),
         context=None if limit is None else int(limit),
         images=_images(document),
         variables=document.get("chat_template_kwargs") or {},

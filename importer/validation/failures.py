@@ -16,6 +16,7 @@ from dataclasses import replace
 from enum import Enum, auto
 
 from importer.chat_template.render import now
+from importer.engines.base import REQUEST_NAMES
 from importer.engines.deaths import Attribution
 from importer.engines.lacking import Lacking, in_text
 from importer.reasons import Reason
@@ -31,7 +32,7 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.evidence_sources import Ended
-from importer.validation.expectations import REQUEST_NAMES, CommonReason
+from importer.validation.expectations import CommonReason
 from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, differs, failing
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Need, Remedy, template

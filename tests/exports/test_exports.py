@@ -287,7 +287,7 @@ def test_what_the_server_cannot_take_is_said(name: str) -> None:
     made = export(name, document | {"options": [*VLLM["options"], "colour:red"]})
     assert keys(made) == ["system_prompt", "context_size", "threads", "options: colour:red"]
     (told,) = made.files.values()
-    assert '# vLLM takes these from clients only, so send them: {"seed": 7, "stopwords": ["x"]}' in told
+    assert '# vLLM takes these from clients only, so send them: {"seed": 7, "stop": ["x"]}' in told
     assert f"# vLLM has no option for: {', '.join(keys(made))}" in told
     assert export(name, VLLM).lost == ()
 
@@ -303,7 +303,7 @@ def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_o
     assert made.lost == ()
     if name in FETCHED_FIRST:
         assert len(made.files) == 1
-        assert '"stopwords": ["<end>"]' in told
+        assert '"stop": ["<end>"]' in told
         return
     if name in IN_A_STREAM:
         settings, *_ = yaml.safe_load_all(told)
@@ -311,7 +311,7 @@ def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_o
         assert '"name": "tiny-8b-settings"' in json.dumps([*yaml.safe_load_all(told)][1])
         return
     assert json.loads(made.files["tiny-8b.vllm/generation_config.json"]) == {"eos_token_id": [2, 106]}
-    assert '"stopwords"' not in told
+    assert '"stop"' not in told
     if name == "compose":
         service = yaml.safe_load(told)["services"]["vllm"]
         assert "--generation-config=/settings" in service["command"]
@@ -325,7 +325,7 @@ def test_stop_words_that_are_end_tokens_come_in_a_file_where_there_is_room_for_o
 def test_what_mlx_cannot_take_is_said() -> None:
     assert keys(export("mlx-command", ON_MLX)) == ["max_model_len"]
     told = text("mlx-command", ON_MLX)
-    assert '{"repeat_penalty": 1.05, "presence_penalty": -0.5, "seed": 7}' in told
+    assert '{"repetition_penalty": 1.05, "presence_penalty": -0.5, "seed": 7}' in told
 
 
 OF_LOCALAI = ("localai", "localai-gallery")
