@@ -384,7 +384,7 @@ def _kept(value: object) -> object:
     """Return a value as a reason keeps it: short, and such as JSON has."""
     if value is None or isinstance(value, Reason) or (isinstance(value, int) and value.bit_length() < BITS):
         return value
-    return value[:QUOTED] if isinstance(value, str) else repr(value)[:QUOTED]
+    return (value if isinstance(value, str) and value else repr(value))[:QUOTED]
 
 
 def not_done(what: str, came: object = None, *, trials: int = 1) -> Inconclusive:

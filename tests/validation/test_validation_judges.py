@@ -343,6 +343,7 @@ def test_what_an_engine_lacks_is_a_reason_and_what_nobody_knows_is_none() -> Non
     [
         (0, 2, "it: 0, not 2"),
         (None, "stop", "it: none, not stop"),
+        ("", "stop", "it: '', not stop"),
         (quoted("Hello!"), None, "it: 'Hello!'"),
         ([math.nan, 1.0], "numbers", "it: [nan, 1.0], not numbers"),
         ("x" * 10_000, None, f"it: {'x' * QUOTED}"),
