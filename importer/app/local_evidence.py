@@ -181,18 +181,25 @@ def proof_of(stored: StoredDocument, engine_name: str) -> Proof | None:
 
     ``None`` where the receipt has none that can be read.
     """
-    from importer.proof.result import Proof
-
-    recorded = stored.receipt.proof if stored.receipt is not None else None
-    try:
-        proof = Proof.from_json(recorded or {})
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    if not backends.serves(engine_name, proof.engine):
+    proof = recorded_proof(stored)
+    if proof is None or isinstance(proof, Reason) or not backends.serves(engine_name, proof.engine):
         return None
     return replace(
         proof, verdicts={key: _first(stored, key, verdicts) for key, verdicts in proof.verdicts.items()}
     )
+
+
+def recorded_proof(stored: StoredDocument) -> Proof | Reason | None:
+    """Return the receipt's proof, or why it cannot be read; ``None`` where no details of one are here."""
+    from importer.proof.result import UNREADABLE, Proof
+
+    receipt = stored.receipt
+    if receipt is None or not receipt.proof or "proof" in receipt.absent:
+        return None
+    try:
+        return Proof.from_json(receipt.proof)
+    except (KeyError, TypeError, ValueError):
+        return UNREADABLE
 
 
 def _first(

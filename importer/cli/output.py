@@ -197,7 +197,7 @@ def explain(
     evidence: Sequence[Mapping[str, Any]], fitting: Mapping[str, Any] | None, proof: Mapping[str, Any] | None
 ) -> None:
     """Print the evidence, the fit and the proof of a receipt to stderr."""
-    from importer.proof import Proof
+    from importer.proof.result import UNREADABLE, Proof
 
     rows = [
         (
@@ -223,7 +223,7 @@ def explain(
     try:
         lines = [] if proof is None else list(Proof.from_json(proof).explain())
     except damaged:
-        lines = ["the receipt's proof cannot be read"]
+        lines = [sentences.render(UNREADABLE)]
     for text in lines:
         out.print(plain(text), markup=False)
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from importer.app.import_ import Plan
+from importer.app.local_evidence import recorded_proof
 from importer.app.validate import ready, record, validate_against, validate_document
 from importer.cli import messages, output, validation_options
 from importer.cli.options import INSTALLED
@@ -20,7 +21,9 @@ from importer.document.store import Store, StoredDocument, named
 from importer.errors import EngineError, UsageError, ValidationError
 from importer.hub.local import ANYWHERE
 from importer.hub.snapshot import Snapshot
+from importer.reasons import Reason
 from importer.reports import of_file, report_model, terminal
+from importer.sentences import render
 
 if TYPE_CHECKING:
     from importer.transport.command import RemoteCommand
@@ -77,6 +80,8 @@ def validate(arguments: argparse.Namespace) -> None:
     places = {place(name): of_file(name) for name in arguments.report}
     store, stored = named(arguments.name, arguments.folder)
     stored.check()
+    if isinstance(unread := recorded_proof(stored), Reason):
+        output.note(f"Warning: {render(unread)}.")
     engine = arguments.engine or stored.backend
     if command is not None:
         report = _elsewhere(stored, store, command, engine, arguments)

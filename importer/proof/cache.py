@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -74,10 +74,11 @@ def cached_prompts(
         status = program.stat()
         digest.update(f"{program} {status.st_size} {status.st_mtime_ns}".encode())
     path = kept.place("prompts", f"{digest.hexdigest()}.json")
-    if (known := _read(path, _prompts)) is not None:
+    parse: Callable[[Any], tuple[FrontendPrompts, ...]] = partial(from_json, tuple[FrontendPrompts, ...])
+    if (known := _read(path, parse)) is not None:
         return known
     with kept.alone(path.name):
-        if (known := _read(path, _prompts)) is not None:
+        if (known := _read(path, parse)) is not None:
             return known
         prompts = ask()
         if not any(one.failed is not None for one in prompts):
@@ -85,15 +86,11 @@ def cached_prompts(
     return prompts
 
 
-def _prompts(data: Any) -> tuple[FrontendPrompts, ...]:
-    return tuple(from_json(FrontendPrompts, one) for one in data)
-
-
 def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
     """Return what a file of the cache holds; ``None`` without one, or with one that is damaged."""
     try:
         return parse(kept.read(path))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -75,6 +75,7 @@ class ProofReason(ReasonKind):
     STREAMED = "streamed", "{case}: the stream is another answer than the whole"
     NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
     SPLITS_DIFFER = "splits-differ", _splits
+    UNREADABLE = "unreadable", "the receipt's proof cannot be read: import the model again"
     # of a kind that is unknown here: its text alone
     RECORDED = "recorded", "{text}"
 

@@ -166,22 +166,27 @@ def as_json(value: Any) -> Any:
 def from_json(kind: Any, data: Any) -> Any:
     """Return the value of a type from the result of ``as_json``.
 
-    A reason of an unknown kind has its message alone. Raises KeyError, TypeError and ValueError.
+    A reason of an unknown kind has its message alone. Raises KeyError for a missing member, and TypeError for
+    a value of another type.
     """
     origin, arguments, made = get_origin(kind), get_args(kind), kind
-    if kind is Reason:
-        parsed = _read(data)
-        return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=data["message"])
     if NoneType in arguments:
         return None if data is None else from_json(arguments[0], data)
+    named = origin is Mapping or kind is Reason or is_dataclass(kind)
+    expected: Any = list if origin is tuple else Mapping if named else kind
+    if not isinstance(data, expected):
+        raise TypeError(f"{type(data).__name__} where {expected.__name__} belongs")
+    if kind is Reason:
+        parsed = _read(data)
+        text = str(data.get("message", ""))
+        return parsed if isinstance(parsed, Reason) else Reason(ProofReason.RECORDED, text=text)
     if origin is tuple:
         return tuple(from_json(arguments[0], one) for one in data)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
+    if origin is Mapping:
         return {name: from_json(arguments[1], inner) for name, inner in data.items()}
     if is_dataclass(kind):
         types = get_type_hints(kind)
-        known = [f.name for f in fields(kind) if f.name in data]
-        return made(**{name: from_json(types[name], data[name]) for name in known})
+        return made(**{f.name: from_json(types[f.name], data[f.name]) for f in fields(kind)})
     return data
 
 
@@ -198,6 +203,8 @@ def _read(value: Any) -> Any:
     )
 
 
+SCHEMA = 2  # of a proof's JSON
+UNREADABLE = Reason(ProofReason.UNREADABLE)
 FIELDS = ("tool_parser", "reasoning_parser")
 NO_CALLS, NO_THINKING = Reason(ProofReason.NO_CALLS), Reason(ProofReason.NO_THINKING)
 NOTHING = Reason(ProofReason.NOTHING_RENDERED)
@@ -363,17 +370,24 @@ class Proof:
 
     def to_json(self) -> dict[str, object]:
         """Return the proof as receipts hold it."""
-        verdicts = {key: [*map(_verdict_json, found)] for key, found in self.verdicts.items()}
-        needed = {key: [*found[0].needed] for key, found in self.verdicts.items() if found}
-        return {**as_json(replace(self, verdicts={})), "verdicts": verdicts, "needed": needed}
+        data = as_json(replace(self, verdicts={}))
+        return {
+            "schema": SCHEMA,
+            **data,
+            "verdicts": {key: [*map(_verdict_json, found)] for key, found in self.verdicts.items()},
+            "unasked": {key: render(reason) for key, reason in self.unasked.items()},
+            "needed": {key: [*found[0].needed] for key, found in self.verdicts.items() if found},
+            "reasons": {"unasked": data["unasked"]},
+        }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Proof:
         """Return the proof from the result of ``to_json``; raises KeyError, TypeError and ValueError."""
-        verdicts = {
-            key: [{**one, **one["reasons"]} for one in found] for key, found in data["verdicts"].items()
-        }
-        proof: Proof = from_json(cls, {**data, "verdicts": verdicts})
+        if data["schema"] != SCHEMA:
+            raise ValueError(data["schema"])
+        found = from_json(Mapping[str, tuple[Mapping[str, object], ...]], data["verdicts"])
+        verdicts = {key: [{**one, **one["reasons"]} for one in listed] for key, listed in found.items()}
+        proof: Proof = from_json(cls, {**data, "verdicts": verdicts, **data["reasons"]})
         return proof
 
     def explain(self) -> Iterator[str]:

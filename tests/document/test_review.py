@@ -196,8 +196,12 @@ def test_a_proof_that_cannot_be_read_is_told(desk: Desk) -> None:
     path = desk.folder / "models" / "base.receipt.json"
     data = json.loads(path.read_text()) | {"proof": {"verdicts": 5}, "evidence": []}
     path.write_text(json.dumps({key: value for key, value in data.items() if key != "digests"}))
-    ran = desk("review", "base", "--explain")
-    assert (ran.code, "the receipt's proof cannot be read" in ran.err) == (0, True)
+    for words, code in ((("review", "base", "--explain"), 0), (("validate", "base"), 6)):
+        ran = desk(*words)
+        assert (ran.code, "the receipt's proof cannot be read: import the model again" in ran.err) == (
+            code,
+            True,
+        )
 
 
 def test_an_edit_to_a_parser_that_the_proof_refutes_is_warned_of(desk: Desk) -> None:

@@ -92,6 +92,29 @@ def test_a_proof_survives_json(proof: Proof) -> None:
     assert Proof.from_json(json.loads(json.dumps(proof.to_json()))) == proof
 
 
+def test_what_is_not_asked_is_a_text_beside_its_kind() -> None:
+    data = PROOF.to_json()
+    assert data["unasked"] == {"reasoning_parser": render(NO_THINKING)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 1}, {"renders": None}, {"written": ["x"]}, {"prompts": {}}, {"verdicts": ["tool_parser"]},
+        {"reasons": {"unasked": [1]}}, {"heeds": {"hermes": "abc"}}, {"assumed": "no"},
+    ],
+)  # fmt: skip
+def test_another_type_of_a_member_is_an_error(change: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Proof.from_json(PROOF.to_json() | change)
+
+
+@pytest.mark.parametrize("member", [name for name in PROOF.to_json() if name != "needed"])
+def test_a_missing_member_is_an_error(member: str) -> None:
+    with pytest.raises(KeyError):
+        Proof.from_json({name: value for name, value in PROOF.to_json().items() if name != member})
+
+
 def test_what_a_proof_says() -> None:
     assert PROOF.reads("tool_parser") == ["xml"]
     assert PROOF.streaming("tool_parser", "xml") == as_reason("whole-only")

@@ -33,7 +33,7 @@ from importer.storage.jobs import Job, Kind
 from importer.storage.processes import Executor, LeaseMonitor, Wakeups
 
 LOG = logging.getLogger(__name__)
-VERSION = "1"  # of the steps: grows when one cannot go on with the results of another version
+VERSION = "2"  # of the steps: grows when one cannot go on with the results of another version
 LOOK = 1.0  # seconds between two looks for cancelled jobs and dead processes
 HEARTBEAT = 5.0  # seconds between two heartbeats: each is a commit
 IDLE = 5.0  # seconds between two looks at the queue, where nothing wakes this process earlier

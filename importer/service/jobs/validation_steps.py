@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from importer import config as places
+from importer.app.local_evidence import recorded_proof
 from importer.app.measure import for_a_device, measure, plan_measured, settle
 from importer.app.session import ImportSession
 from importer.app.validate import record, run_document, weights_of
@@ -20,6 +21,8 @@ from importer.hub.local import AllowedFolders
 from importer.hub.weights import readable
 from importer.memory.measured import Measured
 from importer.progress import Progress
+from importer.reasons import Reason
+from importer.sentences import render
 from importer.service.domain.gallery import Checkout, Gallery
 from importer.service.domain.grants import need_approval
 from importer.service.jobs.live_jobs import LiveJob, Result, Results, Step, Stopped
@@ -61,6 +64,8 @@ class ValidationSteps:
             path = readable(Path(known["weights"]), self._places)
             if path is None or stored.digest != known["digest"]:  # another process, or an edit
                 path = self._weights(stored, job, progress)
+            if isinstance(unread := recorded_proof(stored), Reason):
+                progress(render(unread))
             options = ProbeOptions.of(progress, thorough=bool(job.request.get("thorough")))
             report = run_document(
                 stored, str(job.engine), path, self._places, options, watch=live.serves, hold=[lock]
