@@ -189,14 +189,15 @@ def text(name: str, document: dict[str, Any], **more: Any) -> str:
 
 
 def commands(script: str) -> list[list[str]]:
-    """The commands of a script as a shell splits them; a folder that one makes is none of them."""
+    """The commands of a script as a shell splits them, without folders that it makes and conditions."""
     lines = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
-    return [line for line in lines if line and line[0] not in ("set", "mkdir")]
+    return [line for line in lines if line and line[0] not in ("set", "mkdir", "if")]
 
 
-def fetched(repo: str, commit: str, link: str) -> list[str]:
-    """The words that fetch a commit into the Hub's cache, with a link to it."""
-    return ["ln", "-sfn", f"$(hf download {repo} --revision {commit} --quiet)", link]
+def fetched(repo: str, commit: str, link: str) -> list[list[str]]:
+    """The commands that fetch a commit into the Hub's cache, and make a link to it."""
+    fetch = ["weights=$(hf", "download", repo, "--revision", commit, "--quiet)"]
+    return [fetch, ["ln", "-sfn", "$weights", link]]
 
 
 def flattened(config: str) -> list[str]:

@@ -49,7 +49,11 @@ class _Engine(Protocol):
 
 # Without this folder of the Hub client, mlx-lm answers to /v1/models with nothing (0.32.2).
 CACHE = 'mkdir -p "${HF_HUB_CACHE:-${HF_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/huggingface}/hub}"'
-
+# ``ln`` replaces a file, and puts the link into a folder.
+FREE = (
+    "if [ -e {link} ] && [ ! -L {link} ]; "
+    "then echo '{link} is not a symbolic link. Move it away.' >&2; exit 1; fi"
+)
 
 SERVERS: Mapping[str, tuple[_Engine, str]] = {
     "mlx": (Mlx(), "mlx_lm.server"), "mlx-vlm": (MlxVlm(), "mlx_vlm.server"),
@@ -90,7 +94,8 @@ def served(name: str, document: Document, receipt: Receipt | None, options: Opti
         model = f"./{folder_of(origin.name, name)}"
         comments.append(Reason(ExportComment.NO_REVISION, server=program, folder=model))
         fetch = " ".join(("hf", "download", origin.hub_id, "--revision", origin.revision, "--quiet"))
-        first.append(f'ln -sfn "$({fetch})" {model}')  # the weights lie once; requests name the link
+        # The weights lie once; requests name the link. An assignment ends with the exit code of the download.
+        first += [FREE.format(link=model), f"weights=$({fetch})", f'ln -sfn "$weights" {model}']
     words = engine.settings(document, model, ADDRESS, template)
     return Service(origin, name, program.split(), [], words, comments, lost, variables, {}, first)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,7 +198,7 @@ def test_a_name_that_kubernetes_takes(name: str, kubernetes: str) -> None:
 )
 def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engine: Any, program: str) -> None:
     script = text(name, document)
-    fetch, serve = commands(script)
+    *fetch, serve = commands(script)
     link = f"./tiny-8b.{engine.name}"
     assert fetch == fetched("acme/Tiny-8B", COMMIT, link)
     assert serve == ["exec", *program.split(), *engine.settings(document, link, Address(port=8080))]
@@ -204,6 +206,49 @@ def test_mlx_fetches_the_commit_first(name: str, document: dict[str, Any], engin
     assert "set -e" in script
     assert ('"seed": 7' in script) == (engine.name != "vllm-mlx")  # no request of its clients can have one
     assert ("infers its parsers" in script) == (engine.name != "vllm-mlx")
+
+
+@pytest.mark.parametrize("there", ["file", "folder", "link", None])
+def test_the_script_for_mlx_replaces_a_link_and_nothing_else(there: str | None, tmp_path: Path) -> None:
+    link, weights = tmp_path / "tiny-8b.mlx", tmp_path / "weights"
+    weights.mkdir()
+    if there == "file":
+        link.write_text("mine")
+    elif there == "folder":
+        link.mkdir()
+    elif there == "link":
+        link.symlink_to("gone")
+    (code, said), replaced = (
+        _run(text("mlx-command", ON_MLX), f"echo {weights}", tmp_path),
+        there in ("link", None),
+    )
+    assert (code, "is not a symbolic link" in said) == ((0, False) if replaced else (1, True))
+    assert link.is_symlink() == replaced
+    if replaced:
+        assert link.readlink() == weights
+    else:
+        assert link.is_dir() and not [*link.iterdir()] if there == "folder" else link.read_text() == "mine"
+
+
+def test_the_script_for_mlx_ends_with_the_code_of_a_failed_download(tmp_path: Path) -> None:
+    assert _run(text("mlx-command", ON_MLX), "exit 3", tmp_path)[0] == 3
+    (entry,) = yaml.safe_load(text("llama-swap", ON_MLX))["models"].values()
+    assert _run(entry["cmd"], "exit 3", tmp_path)[0] == 3
+    assert not (tmp_path / "tiny-8b.mlx").is_symlink()
+
+
+def _run(script: str, download: str, folder: Path) -> tuple[int, str]:
+    """Run a script where ``hf`` is ``download``; return its exit code and its errors."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    for name, line in (("hf", download), ("mlx_lm.server", "exit 0")):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    path = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    ran = subprocess.run(
+        ["sh", "-c", script], cwd=folder, env=path, capture_output=True, text=True, check=False
+    )
+    return ran.returncode, ran.stderr
 
 
 def test_sglang_gets_each_value_and_the_rest_is_said() -> None:

@@ -258,7 +258,7 @@ def _llama_swap(document: dict[str, Any], told: str, engine: Any) -> None:
         if pin is not None:
             assert words[:2] == ["sh", "-c"]
             first, _, last = words[2].rpartition(" && exec ")
-            assert shlex.split(first) == fetched(model, pin, served)
+            assert [shlex.split(part) for part in first.split(" && ")[-2:]] == fetched(model, pin, served)
             words = shlex.split(last)
         expected = [*program.split(), *on_mlx.settings(document, served, local)]
         assert entry.get("useModelName") == (None if backend == "vllm-mlx" else served)
@@ -296,7 +296,7 @@ def _on_mlx(engine: Any, program: str) -> Any:
     def check(document: dict[str, Any], told: str, _engine: Any) -> None:
         pin, model = _pin(document), document["parameters"]["model"]
         link = f"./{document['name']}.{engine.name}"
-        expected = [] if pin is None else [fetched(model, pin, link)]
+        expected = [] if pin is None else fetched(model, pin, link)
         words = engine.settings(document, model if pin is None else link, Address(port=8080))
         *first, found = commands(told)
         alone = pin is None and engine.name != "mlx"
