@@ -223,14 +223,17 @@ def rows(store: Store) -> list[dict[str, object]]:
 
 
 def row_of(store: Store, name: str) -> dict[str, object]:
-    """Return the row of a document; one that cannot be read, or is not valid, has a row, too."""
+    """Return the row of a document; one that is not valid, or cannot be read, has what is known of it."""
+    stored = None
     try:
         stored = load(store.path(name), details=False)
         stored.check_receipt()
         schema.check("document", stored.data, stored.path)
     except DocumentError as error:
-        unread = dict.fromkeys(("model", "revision", "backend"))
+        unread = dict.fromkeys(("model", "revision", "backend")) | {"validation": "never"}
+        known = unread if stored is None else row(stored)
+        facts = None if stored is None else entry_facts(stored.data, stored.receipt).to_json()
         trouble = {"kind": INVALID, "key": STATE_KEY, "reason": {}, "message": error.message}
-        states = {"review": INVALID, "validation": "never", "state": INVALID, "reason": error.message}
-        return {"name": name, **unread, **states, "needs_attention": [trouble], "facts": None}
+        states = {"review": INVALID, "state": INVALID, "reason": error.message}
+        return {**known, "name": name, **states, "needs_attention": [trouble], "facts": facts}
     return {**row(stored), **overview(stored).to_json()}

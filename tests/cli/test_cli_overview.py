@@ -60,6 +60,17 @@ def test_a_list_has_states_facts_and_what_needs_attention(three: Desk) -> None:
         assert word in shown
 
 
+def test_a_document_with_one_fault_keeps_its_facts(three: Desk) -> None:
+    before = next(row for row in listed(three) if row["name"] == "tiny")
+    file = three.folder / "models" / "tiny.yaml"
+    file.write_text(f"{file.read_text()}temprature: 1\n")
+    row = next(row for row in listed(three) if row["name"] == "tiny")
+    assert (row["state"], row["review"]) == ("invalid", "invalid")
+    for key in ("model", "revision", "backend", "facts"):
+        assert row[key] == before[key]
+        assert row[key] is not None
+
+
 def test_a_list_fits_a_narrow_terminal(three: Desk) -> None:
     rows = together(rows_of(Store(three.folder / "models")))
     for width, more in ((80, False), (140, True)):
