@@ -90,7 +90,6 @@ class Measured:
     scale: float = 1.0
     cards: tuple[str, ...] = ()
     driver: str | None = None
-    remote: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -132,7 +131,7 @@ class Measured:
 
     def on(self, device: Device) -> bool:
         """Return whether it holds for a device: this machine's own, or one of the same kind."""
-        own = self.remote is None and self.device.get("name") == device.name
+        own = self.device.get("name") == device.name
         return (own and self.device.get("kind") == device.kind) or alike(self.device, device)
 
     def difference(self, load: Load) -> tuple[str, object, object] | None:
