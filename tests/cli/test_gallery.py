@@ -132,6 +132,11 @@ def test_a_configuration_beside_the_index_is_merged_as_localai_does(desk: Desk) 
     assert found(desk, written(desk.folder / "alone", alone), "--files-only") == {}, "LocalAI needs no more"
     other = entry(config_file=None, overrides={"backend": "stablediffusion", "known_usecases": ["image"]})
     assert found(desk, written(desk.folder / "other", other), "--files-only") == {}, "a backend of its own"
+    for kind in ("", "datasets/", "spaces/"):
+        uri = f"https://huggingface.co/{kind}o/n/resolve/main/a"
+        files = [{"filename": "a", "uri": uri, "sha256": "0" * 64}]
+        place = written(desk.folder / "files", entry(config_file=None, files=files, overrides=other["overrides"]))
+        assert found(desk, place, "--files-only") == {}, uri
 
 
 def test_a_finding_has_the_line_of_its_value(desk: Desk) -> None:
