@@ -36,14 +36,14 @@ def test_the_frontend_is_kept_until_another_one_is_named(desk: Desk) -> None:
 def test_exports_carry_the_variable(desk: Desk) -> None:
     imported(desk, "--frontend", "rust")
     command = desk("export", "tiny", "vllm-command").out.replace("\\\n", "").splitlines()[-1]
-    assert command.startswith(f"{VARIABLE}=1 vllm serve acme/chat")
+    assert command.startswith(f"env {VARIABLE}=1 vllm serve acme/chat")
     assert "--reasoning-parser=" in command
     compose = yaml.safe_load(desk("export", "tiny", "compose").out)["services"]["vllm"]
     assert f"{VARIABLE}=1" in compose["environment"]
     assert compose["image"].endswith(":v0.33.0")
     kserve = yaml.safe_load(desk("export", "tiny", "kserve").out)["spec"]["predictor"]["model"]
     assert {"name": VARIABLE, "value": "1"} in kserve["env"]
-    assert f"# {VARIABLE}=1 vllm serve --config" in desk("export", "tiny", "vllm-config").out
+    assert f"# env {VARIABLE}=1 vllm serve --config" in desk("export", "tiny", "vllm-config").out
     imported(desk, "--frontend", "python", "--device", "h100-80g")
     for kind in ("vllm-command", "compose", "kserve", "vllm-config"):
         assert VARIABLE not in desk("export", "tiny", kind).out

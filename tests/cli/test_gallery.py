@@ -135,7 +135,7 @@ def test_a_configuration_beside_the_index_is_merged_as_localai_does(desk: Desk) 
     for kind in ("", "datasets/", "spaces/"):
         uri = f"https://huggingface.co/{kind}o/n/resolve/main/a"
         files = [{"filename": "a", "uri": uri, "sha256": "0" * 64}]
-        place = written(desk.folder / "files", entry(config_file=None, files=files, overrides=other["overrides"]))
+        place = written(desk.folder / "files", {**other, "files": files})
         assert found(desk, place, "--files-only") == {}, uri
 
 
