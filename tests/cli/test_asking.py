@@ -242,8 +242,10 @@ def test_a_model_that_the_server_does_not_have_and_a_server_that_is_not_there(wr
 def test_the_only_model_is_taken_and_named(written: Desk) -> None:
     with api(names=("/srv/other",), knows=("/srv/other",)) as (url, _):
         ran = written("validate", "chat", "--against", url, "--probe", "plain-chat")
+        quiet = written("validate", "chat", "--against", url, "--probe", "plain-chat", "-q")
     assert ran.code == 0, ran.err
     assert "chat: the server calls the model /srv/other." in ran.err
+    assert re.match(r"chat: 1 probe passed .* against http\S+ \(", quiet.err), quiet.err
 
 
 def test_an_exchange_ends_when_its_client_hangs_up() -> None:
