@@ -56,7 +56,7 @@ _REASONS = {
         engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt document.receipt_files
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache
-        service.domain.workflow storage.rechecks storage.retention
+        storage.rechecks
         service.jobs.validation_steps
         cli.commands.documents cli.messages cli.reporting cli.output""",
     "it reads what the person at the terminal typed": """
@@ -67,7 +67,7 @@ _REASONS = {
         launcher engines.install engines.machine engines.tokenizer engines.token_merges
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx engines.rust_renderer hub.client hub.route service.http.overview service.http.query service.http.review
+        engines.deaths engines.mlx engines.rust_renderer hub.client hub.route service.http.overview service.http.query
         hub.local service.domain.listing storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights proof.conversations
         signals.thinking_signs app.gallery_site hub.search
