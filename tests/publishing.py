@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ import pytest
 from importer import import_model
 from importer.document.receipt import ReviewEntry
 from importer.document.store import StoredDocument, load
+from importer.reasons import Reason
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.releases import release
 from importer.storage import keys
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.schema import open_database
+from importer.validation.outcome import Fail, ProbeRow, Stage, Tried, note
 from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo, isolate
 from tests.serving import Service
@@ -52,16 +54,13 @@ def gallery_of(service: Service | Gallery) -> Iterator[Gallery]:
         yield Gallery(database)
 
 
-def validated(
-    service: Service | Gallery, name: str, failed: str = "", remedy: Mapping[str, object] | None = None
-) -> None:
+def validated(service: Service | Gallery, name: str, failed: str = "", remedy: Reason | None = None) -> None:
     """As a worker would write it after a run in which everything passed, or one probe failed."""
     with gallery_of(service) as gallery, gallery.change(AuditContext("worker", "validate")) as change:
         stored = change.checkout.load(name)
         engine = {"name": stored.backend, "version": _version(stored)}
-        lost = (
-            [{"probe": "tool-call", "outcome": "fail", "reason": failed, "remedy": remedy}] if failed else []
-        )
+        row = ProbeRow("tool-call", "", Fail(note(failed), Stage.PARSED, remedy, tried=Tried(3, 3))).to_json()
+        lost = [row | {"reason": failed}] if failed else []
         report = {"engine": engine, "passed": not failed, "outcomes": lost, "seconds": {}}
         change.checkout.amend(name, lambda receipt: receipt.with_validation(report, stored.digest))
 

@@ -121,7 +121,7 @@ def ready(
     port: int | None = None,
 ) -> list[DoctorFinding]:
     """Return the doctor's warnings on a run; raises EngineError("would-not-run") for what would stop it, and
-    DocumentError("other-backend") for parsers that the engine lacks.
+    what ``check_engine`` raises.
 
     Without ``weights``, their folder is not read: they may have to be fetched first. Where a file in it stops
     the run, and files are not those of the import, these are named first.
@@ -129,9 +129,7 @@ def ready(
     from importer.app.local_evidence import changed_since
     from importer.engines import doctor
 
-    serves = backends.serving(engine_name).name
-    if serves != stored.backend and not _has_parsers(serves, stored.data):
-        raise DocumentError("other-backend", name=stored.name, has=stored.backend, backend=serves)
+    check_engine(stored, engine_name)
     case = inspect(stored, engine_name, places, weights=weights, port=port)
     try:
         return doctor.refuse(case, stored.name, fetched=weights is not None)
@@ -141,6 +139,13 @@ def ready(
         if not changed:
             raise
         raise doctor.explained(error, found, changed) from None
+
+
+def check_engine(stored: StoredDocument, engine_name: str) -> None:
+    """Raise DocumentError("other-backend") for an engine without the parsers of a document."""
+    serves = backends.serving(engine_name).name
+    if serves != stored.backend and not _has_parsers(serves, stored.data):
+        raise DocumentError("other-backend", name=stored.name, has=stored.backend, backend=serves)
 
 
 def _has_parsers(backend: str, document: Document) -> bool:

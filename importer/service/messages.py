@@ -95,7 +95,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "gave-up": "See the server's log, then try it again.",
     "digest-required": "Send the 'digest' that GET /v1/configs/{name} answered, or If-Match with its ETag.",
     "not-ready-to-release": "Validate and approve it first; what the gallery serves stays as it is.",
-    "other-backend": "Leave 'name' out, so that the document for {backend} has its own name, or choose another.",
+    "other-backend": "Import the model for {backend} without 'name', or with another: that document is one of its own.",
     "other-device": "Leave 'name' out and send 'per_device', so that {device} has its own document, or choose another.",
     "internal": "See the server's log, and report it.",
 }  # fmt: skip

@@ -96,6 +96,12 @@ def page(
     return [_read(row) for row in connection.execute(query).mappings()]
 
 
+def has(connection: Connection, job: str, name: str) -> bool:
+    """Return whether a document is of a recheck."""
+    query = select(K.name).where(K.job == job, K.name == name)
+    return connection.execute(query).first() is not None
+
+
 def shown() -> ColumnElement[bool]:
     """Return the condition of the rows that documents show: the last difference, while a document has one."""
     marked, later = tables.configs.c, tables.rechecks.alias()

@@ -59,6 +59,7 @@ def test_what_an_import_would_change_is_shown_and_imported(seen: Seen, service: 
     page = seen.go("jobs")
     page.get_by_role("button", name="Recheck all documents").click()
     expect(page.get_by_role("heading", name="Recheck of")).to_be_visible()
+    expect(page.get_by_text("1 would change")).to_be_visible()
     page.get_by_role("link", name="See the documents that an import would change").click()
     page.get_by_role("link", name="kept-up", exact=True).click()
     dry = page.get_by_role("region", name="An import would differ")

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from importer.reasons import Reason
+from importer.validation.remedy import Remedy
 from tests.browsing import chrome, folder, seen, state, unfold
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import published, validated
@@ -53,6 +55,11 @@ STATES: dict[str, tuple[Callable[[Service, str], object], str, str | None, str]]
         "Validation failed at tool-call: the parser reads no call.",
         None,  # no worker here can run it again
         "Correct the document, then validate it again.",
+    ),
+    "rejected": (
+        lambda service, name: service.client.post(f"/v1/configs/{name}/reject", json={"note": "too hot"}),
+        "Rejected by local: too hot. Edit it or import it again, or approve it after all.",
+        "Approve", "rejected",
     ),
     "approved": (
         lambda service, name: service.approve(name).raise_for_status(),
@@ -109,9 +116,12 @@ def test_a_review_shows_all_sides_of_a_setting_and_what_is_new(
 
 
 FIXES = {
-    "set": ({"kind": "set-parser", "key": "tool_parser", "parser": "hermes"}, "tool_parser:hermes"),
-    "template": ({"kind": "serve-template", "template": "json"}, "importer acme/base"),
-    "engine": ({"kind": "chat-instead"}, None),
+    "set": (
+        Reason(Remedy.SET_PARSER, key="tool_parser", parser="hermes", named=None, why=None),
+        "tool_parser:hermes",
+    ),
+    "template": (Reason(Remedy.SERVE_TEMPLATE, template="json"), "importer acme/base"),
+    "engine": (Reason(Remedy.MORE_TIME), None),
 }  # fmt: skip
 
 

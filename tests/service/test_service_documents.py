@@ -89,10 +89,20 @@ def test_a_review_makes_states(service: Service) -> None:
     assert state() == "stale"
     service.client.post(f"{path}/reject", json={"note": "no"})
     assert state() == "rejected"
+    onward = service.client.get(f"{path}/review").json()["next"]
+    assert (onward["kind"], onward["fields"]["by"], onward["fields"]["note"]) == ("rejected", "local", "no")
     words = service.client.get(f"{path}/history").json()["reviews"]
     assert [(w["state"], w["by"], w["note"]) for w in words] == [
         ("approved", "local", "fine"), ("rejected", "local", "no"),
     ]  # fmt: skip
+
+
+def test_a_validation_on_an_engine_without_the_parsers_is_refused(service: Service) -> None:
+    name = fresh(service, "apple", backend="mlx")
+    service.edit(name, {"options": ["tool_parser:json_tools"]}).raise_for_status()
+    asked = service.client.post(f"/v1/configs/{name}/validate", json={"engine": "vllm-cpu"})
+    said = problem(asked, 409, "other-backend")
+    assert (said["errors"][0]["pointer"], "Import the model for vllm" in said["hint"]) == ("/engine", True)
 
 
 def test_a_reimport_keeps_an_edit(service: Service) -> None:

@@ -126,7 +126,8 @@ import { shown } from "./src/format.js";
 import { TEXTS } from "./src/text.js";
 const { ago } = TEXTS.common;
 console.log(JSON.stringify([
-  [["image", "video"], { 0: null, 2: "<|im_end|>" }, { on: { top_p: 0.6, top_k: 20 } }, [], "a b"].map(shown),
+  [["image", "video"], { 0: null, 2: "<|im_end|>" }, { on: { top_p: 0.6, top_k: 20 } }, [], null, "a b"]
+    .map(shown),
   ["8xh200", "rtx4090"].map(device),
   [0.2, 5.9, 125, 3000, 50000, -90, NaN].map(ago),
 ]));
@@ -135,7 +136,7 @@ console.log(JSON.stringify([
 
 def test_values_devices_and_moments_are_words() -> None:
     assert said_by(WORDS) == [
-        ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", '"a b"'],
+        ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", "none", '"a b"'],
         ["8 × H200", "RTX 4090"],
         ["just now", "5 min ago", "2 h ago", "2 d ago", None, "in 1 h", None],
     ]  # fmt: skip

@@ -128,6 +128,10 @@ def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
     page = service.client.get(url, params={"limit": 1}).json()
     assert (page["total"], page["next"], page["counts"]) == (1, None, {"unchanged": 1})
     assert service.client.get(url, params={"outcome": "differs"}).json()["items"] == []
+    for path in (url, "/v1/jobs"):
+        wrong = service.client.get(path, params={"cursor": "-----"})
+        assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/query/cursor"
+    assert service.client.get(url, params={"cursor": "stays"}).json()["items"] == []
     problem(service.client.get("/v1/recheck/none"), 404, "no-such-job")
 
 

@@ -9,6 +9,8 @@ from importer.app.request import again_of
 from importer.document import document_keys
 from importer.document.records import OutcomeRecord
 from importer.document.store import StoredDocument
+from importer.hub.snapshot import mapping
+from importer.reasons import key_of
 from importer.validation.remedy import Remedy
 
 Fix = dict[str, object]
@@ -19,27 +21,27 @@ def fix_of(outcome: OutcomeRecord, stored: StoredDocument) -> Fix | None:
 
     A remedy that was tried and failed has no fix.
     """
-    remedy: Mapping[str, Any] = outcome.get("remedy") or {}
-    tried = outcome.get("tried")
+    remedy, tried = outcome.get("remedy") or {}, outcome.get("tried")
+    fields: Mapping[str, Any] = mapping(remedy.get("fields"))
     if tried is not None and not tried.get("right"):
         return None
-    match remedy.get("kind"):
+    match next((one for one in Remedy if key_of(one) == remedy.get("kind")), None):
         case Remedy.SET_PARSER:
-            return _changed(stored, _options(stored.data, str(remedy["key"]), str(remedy["parser"])))
+            return _changed(stored, _options(stored.data, str(fields["key"]), str(fields["parser"])))
         case Remedy.LEAVE_OUT_PARSER:
-            return _changed(stored, _options(stored.data, str(remedy["key"]), None))
+            return _changed(stored, _options(stored.data, str(fields["key"]), None))
         case Remedy.OFFER_NO_TOOLS:
             return _changed(stored, _options(stored.data, "tool_parser", None))
         case Remedy.TAKE_OUT_SETTING:
-            return _changed(stored, _without(stored.data, str(remedy["key"])))
+            return _changed(stored, _without(stored.data, str(fields["key"])))
         case Remedy.TAKE_OUT_VARIABLE:
-            gone = dict.fromkeys(map(str, remedy["variables"]))
+            gone = dict.fromkeys(map(str, fields["variables"]))
             return _changed(stored, {"chat_template_kwargs": gone})
         case Remedy.TAKE_OUT_STOPWORD:
-            words = [one for one in stored.data.get("stopwords") or () if one != remedy["word"]]
+            words = [one for one in stored.data.get("stopwords") or () if one != fields["word"]]
             return _changed(stored, {"stopwords": words or None})
         case Remedy.SERVE_TEMPLATE:
-            return {"command": again_of(stored, template=str(remedy["template"]))}
+            return {"command": again_of(stored, template=str(fields["template"]))}
         case Remedy.IMPORT_AGAIN:
             return {"command": again_of(stored)}
     return None

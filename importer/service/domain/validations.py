@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from importer.app.validate import check_engine
 from importer.document.receipt import Receipt
 from importer.engines import get
+from importer.errors import DocumentError
 from importer.frozen import frozen
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import need_approval
@@ -50,17 +52,20 @@ def order(
 ) -> ValidationOrder:
     """Return the order for a document as it is now; ``None`` takes its own engine.
 
-    Raises DocumentError, EngineError: "unknown-engine", "not-measured"; ServiceError("code-not-approved").
+    Raises DocumentError: "other-backend" and others; EngineError: "unknown-engine", "not-measured";
+    ServiceError("code-not-approved").
     """
     with gallery.checkout() as folder:
         stored = folder.load(name)
         stored.check()
         need_approval(stored)
         chosen = engine or stored.backend
-        memory = _memory(stored.need_receipt())
-        return ValidationOrder(
-            name, stored.digest, chosen, get(chosen).name, memory, fetch, thorough, measure
-        )
+        known, memory = get(chosen).name, _memory(stored.need_receipt())
+        try:
+            check_engine(stored, chosen)
+        except DocumentError as error:
+            raise error.but(errors=[{"pointer": "/engine", "detail": error.message}]) from None
+        return ValidationOrder(name, stored.digest, chosen, known, memory, fetch, thorough, measure)
 
 
 def equal(connection: Connection, wanted: ValidationOrder) -> Job | None:

@@ -105,10 +105,11 @@ class PossibleAction:
 @frozen
 class NextStep:
     """What a person does next. ``fields`` of a failure: probe, reason, remedy, and ``fix`` with a merge patch
-    (``change``) or a ``command``; of a roll-back the release that was left.
+    (``change``) or a ``command``; of a rejection who said so, when and why; of a roll-back the release that
+    was left.
     """
 
-    kind: Literal["failed", "rolled-back", "import", "review", "validation", "release", "done"]
+    kind: Literal["failed", "rejected", "rolled-back", "import", "review", "validation", "release", "done"]
     fields: Mapping[str, object]
 
 
@@ -133,8 +134,8 @@ def _steps(at: Situation, state: PublicationState) -> Iterator[tuple[Step, bool,
 def next_step(at: Situation) -> NextStep:
     """Return kind and fields of what a person does next: the gravest fact comes before the order of steps.
 
-    ``failed``  of a validation of these data: the probe, its reason, its remedy and the fix. ``rolled-back``
-    from the release with these data. Then ``step`` that is not done, or ``done``.
+    ``failed``  of a validation of these data: the probe, its reason, its remedy and the fix. ``rejected``,
+    ``rolled-back`` from the release with these data. Then ``step`` that is not done, or ``done``.
     """
     state = at.state
     if state.validation == "failed" and at.stored.receipt is not None:
@@ -142,10 +143,13 @@ def next_step(at: Situation) -> NextStep:
         lost = [one for one in ({} if run is None else run).get("outcomes", ()) if one["outcome"] == "fail"]
         first = next((one for one in lost if one.get("remedy_message")), lost[0] if lost else None)
         fields: dict[str, object] = {} if first is None else {
-            "probe": first.get("probe"), "reason": first.get("reason"), "remedy": first.get("remedy_message"),
-            "fix": fix_of(first, at.stored),
+            "probe": first.get("probe"), "reason": first.get("reason"),
+            "remedy": first.get("remedy_message") or None, "fix": fix_of(first, at.stored),
         }  # fmt: skip
         return NextStep("failed", fields | {"more": max(0, len(lost) - 1)})
+    if state.review == "rejected" and at.stored.receipt is not None:
+        said: Mapping[str, object] = at.stored.receipt.last_review(at.stored.digest) or {}
+        return NextStep("rejected", {key: said.get(key) for key in ("by", "at", "note")})
     if at.left is not None:
         return NextStep("rolled-back", {"left": at.left})
     return NextStep(next((one.step for one in steps(at) if one.state in ("now", "blocked")), "done"), {})

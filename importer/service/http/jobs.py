@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from importer.service.http.models import (
     event_json,
     job_json,
 )
-from importer.service.http.query import JobSort, Limit, Since, utc
+from importer.service.http.query import OTHER_LIST, JobSort, Limit, Since, refusal, utc
 from importer.service.jobs.live_jobs import ALL
 from importer.service.problems import accepted
 from importer.service.reads import Reads
@@ -67,6 +68,7 @@ def _step(name: str, found: BegunStep | None, present: str | None) -> JobStep:
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=Reads)
 AGAIN = ("failed", "cancelled")  # what may be tried again; what waits needs an answer, too
+IDENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 AT_ONCE = 500  # events in one look
 NEVER = 10**9  # no event has a higher number
 BREATH = 15.0  # seconds between two signs that a silent stream is alive
@@ -77,7 +79,7 @@ def list_(
     at: AtDesk,
     _who: Reader,
     limit: Limit = 50,
-    cursor: Annotated[str | None, Query(max_length=64, pattern="^[0-9a-f-]+$")] = None,
+    cursor: Annotated[str | None, Query(max_length=64)] = None,
     state: Annotated[list[JobState] | None, Query()] = None,
     kind: Annotated[str | None, Query(pattern="^(import|imports|validation|recheck)$")] = None,
     config: Annotated[str | None, Query(max_length=200)] = None,
@@ -89,10 +91,8 @@ def list_(
     those of lists, too. `total` counts all jobs of the filters.
     """
     filters = JobFilters(state or (), kind, config, parent, utc(updated_since))
-    if parent is not None and cursor is not None and number(cursor, NEVER, 0) is None:
-        problem = "this cursor is of another list"
-        errors = [{"pointer": "/query/cursor", "detail": problem}]
-        raise ServiceError("bad-request", problem=problem, errors=errors)
+    if cursor is not None and (number(cursor, NEVER, 0) is None if parent else not IDENT.fullmatch(cursor)):
+        raise refusal("cursor", OTHER_LIST)
     with at.database.reading() as connection:
         rows = jobs.page(connection, limit + 1, filters, behind=cursor, oldest_first=sort == "created_at")
         total = jobs.total(connection, filters)

@@ -25,6 +25,7 @@ from importer.storage.documents import COLUMNS, Filters, Listed, Room, Value, or
 JSON = "application/json"
 OTHERS = ("localai", "page")  # tags of routes whose clients may send more
 MAX_CURSOR = 300
+OTHER_LIST = "this cursor is of another list"
 Sort = Literal[
     "name", "-name", "updated_at", "-updated_at", "created_at", "-created_at", "checked_at", "-checked_at",
     "state", "-state", "attention", "-attention", "weights", "-weights", "memory", "-memory", "context",
@@ -237,7 +238,7 @@ def position(sort: Sort, cursor: str) -> Sequence[Value]:
         return ()
     of, *place = cursor.split("~", 2)
     if of != sort or len(place) != 2 or (whole(sort) and not NUMBER.fullmatch(place[0])):
-        raise refusal("cursor", "this cursor is of another list")
+        raise refusal("cursor", OTHER_LIST)
     value, name = place
     return (name,) if order(sort) is None else (int(value) if whole(sort) else value, name)
 

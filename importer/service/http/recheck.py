@@ -14,7 +14,7 @@ from importer.errors import ServiceError
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Spoken, Text
 from importer.service.http.models import Conflict, Job, Problem, WarningEntry, job_json
-from importer.service.http.query import DocumentSelection, Ident, Limit
+from importer.service.http.query import OTHER_LIST, DocumentSelection, Ident, Limit, refusal
 from importer.service.problems import accepted, problem_of
 from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
@@ -139,6 +139,8 @@ def compared(
     with at.database.reading() as connection:
         if jobs.get(connection, job).kind != "recheck":
             raise ServiceError("no-such-job", job=job)
+        if cursor and not rechecks.has(connection, job, cursor):
+            raise refusal("cursor", OTHER_LIST)
         rows = rechecks.page(connection, job, limit + 1, cursor, outcome)
         counts = rechecks.outcomes(connection, job)
     return {

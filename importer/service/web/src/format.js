@@ -5,7 +5,8 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 // A value in words: a list and what has parts by their members, a plain word as itself, any other text in quotes.
 export function shown(value) {
   if (value === undefined) return "absent";
-  if (value !== null && typeof value === "object") return members(value) || "none";
+  if (value === null) return "none";
+  if (typeof value === "object") return members(value) || "none";
   return typeof value === "string" && /^[\w./@:<>|+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 

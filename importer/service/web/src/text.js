@@ -324,7 +324,7 @@ export const TEXTS = {
     worker: "queued until a worker has the engine, the device and the memory",
     turn: "queued",
     attempt: (n) => `attempt ${n}`,
-    counted: (n, name) => `${n} ${name === "waiting" ? "waiting for you" : name}`,
+    counted: (n, name) => `${n} ${{ waiting: "waiting for you", differs: "would change", "left-out": "left out" }[name] ?? name}`,
     cancel: "Cancel",
     which: "Choose the backend",
     message: (text) => `: ${text}`,

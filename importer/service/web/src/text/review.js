@@ -33,6 +33,7 @@ export const WORKFLOW = {
   },
   next: {
     failed: ({ probe, reason, more }) => `Validation failed at ${probe}${more ? ` and ${number(more, "other probe", "other probes")}` : ""}: ${reason}.`,
+    rejected: ({ by, note }) => `Rejected by ${by}${note ? `: ${note.replace(/\.$/, "")}` : ""}. Edit it or import it again, or approve it after all.`,
     "rolled-back": ({ left }, served) => `The gallery serves version ${served} again. This text is version ${left}, rolled back. Edit it to release a new one.`,
     import: () => "Next: import the model again.",
     review: () => "Next: review the values below, then approve or reject them.",
@@ -65,7 +66,7 @@ export const REVIEW = {
   unvalidated: "Release without a validation",
   needsReason: "A release without a validation says why: write a note first.",
   needsNote: "A rejection says why: write a note first.",
-  state: (name, state, reason) => `${name} is ${state}${reason ? `: ${reason}` : ""}.`,
+  state: (name, state, reason) => `${name} is ${reason?.startsWith(state) ? reason : [state, reason].filter(Boolean).join(": ")}.`,
   served: (release, name) => `The gallery serves version ${release} of ${name}.`,
   asked: "The validation is asked for.",
   failed: {

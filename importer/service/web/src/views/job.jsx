@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { Action, Facts, Failure, Follow, Link, Section, Table, Title, When, open, useAction } from "../components/index.js";
+import { Action, Facts, Failure, Follow, Link, Section, States, Table, Title, When, open, useAction } from "../components/index.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { asked } from "./jobs/asked.jsx";
@@ -46,7 +46,7 @@ function Outcome({ job }) {
   const name = job.result?.name ?? job.config, again = renamed(job);
   if (again) return <p class="buttons"><Link to={["import"]} query={again} class="button main">{T.renamed}</Link></p>;
   if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
-  if (job.kind === "recheck") return <Next to={["documents"]} query={{ attention: "differs" }}>{T.differing}</Next>;
+  if (job.kind === "recheck") return [<States counts={job.result.outcomes} />, <Next to={["documents"]} query={{ attention: "differs" }}>{T.differing}</Next>];
   if (!name) return null;
   if (job.result?.measured) return [<p>{job.result.fit}</p>, <Next to={["documents", name, "memory"]}>{T.memory}</Next>];
   if (job.kind !== "validation") return <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
