@@ -199,7 +199,7 @@ class HubError(ImporterError):
             data=("seconds",),
         ),
         "server": Kind(
-            "{url} answered {status} after {tries} tries{said}.",
+            "{url} answered {status} after {tries:try|tries}{said}.",
             "Try again in a few minutes.",
         ),
         "network": Kind("{host} could not be reached: {problem}."),

@@ -10,6 +10,13 @@ from importer.reasons import Fields, Text
 from importer.sentences import worded, worded_field
 
 
+def _not_ready(fields: Fields) -> str:
+    """{state}: Validate and approve it first, or correct what a validated one lacks."""
+    lacks = fields["state"] == "validated"
+    first = "Correct that, or import the model again" if lacks else "Validate and approve it first"
+    return f"{first}; what the gallery serves stays as it is."
+
+
 def _no_key(fields: Fields) -> str:
     """{sent} or not: This API key is unknown or revoked, or this address needs one."""
     return "This API key is unknown or revoked." if fields["sent"] else "This address needs an API key."
@@ -30,6 +37,7 @@ INSTEAD: Mapping[str, Text] = {
 # The next step by kind.
 HINTS: Mapping[str, Text] = STEPS | {
     "bad-value": "See /openapi.json on the server for what {setting} takes.",
+    "unknown-setting": "{near} GET /v1/editor/BACKEND has all keys of a backend.",
     "unknown-format": "Did you mean {near}? /openapi.json has all.",
     "unknown-probe": "Did you mean {near}?",
     "unknown-model": "It serves: {known}.",
@@ -79,8 +87,8 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-such-version": "See /v1/configs/{name}/history.",
     "precondition-failed": "Get it again and look at what is new; its ETag goes into If-Match.",
     "precondition-required": "Send If-Match with the ETag that GET answered.",
-    "not-ended": "One that failed or was cancelled can be; cancel one that still runs.",
-    "has-ended": "See its result; a retry starts it again.",
+    "not-ended": "Only one that failed or was cancelled can be; one that succeeded is asked for anew.",
+    "has-ended": "See its result; only one that failed or was cancelled can be tried again.",
     "ambiguous": "Ask again with one of the candidates as 'backend', a job by its retry; 'auto' leaves it to the server's own machine.",
     "no-directories": "Import from the Hub, or have the server's operator allow that folder.",
     "body-too-large": "Send less at once.",
@@ -94,7 +102,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-database": "Try again in {seconds} s; the server's log tells more.",
     "gave-up": "See the server's log, then try it again.",
     "digest-required": "Send the 'digest' that GET /v1/configs/{name} answered, or If-Match with its ETag.",
-    "not-ready-to-release": "Validate and approve it first; what the gallery serves stays as it is.",
+    "not-ready-to-release": _not_ready,
     "other-backend": "Import the model for {backend} without 'name', or with another: that document is one of its own.",
     "other-device": "Leave 'name' out and send 'per_device', so that {device} has its own document, or choose another.",
     "internal": "See the server's log, and report it.",

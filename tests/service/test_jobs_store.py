@@ -12,6 +12,8 @@ import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.exc import DBAPIError
 
+from importer.service.domain import validations
+from importer.service.domain.validations import ValidationOrder
 from importer.storage import jobs, processes, queue, schema, tables
 from importer.storage.database import Database
 from importer.storage.processes import Executor, LeaseMonitor
@@ -357,3 +359,16 @@ def test_a_lease_expires_by_the_clock_of_who_looks(monkeypatch: pytest.MonkeyPat
     assert monitor.expired([replace(one, seen=0.0)]) == set()
     clock[0] += 2 * step  # who looks was away itself
     assert monitor.expired([replace(one, seen=0.0)]) == set()
+
+
+def test_a_validation_that_waits_tells_what_is_missing(database: Database) -> None:
+    def said(name: str) -> str | None:
+        wanted = ValidationOrder(name, "sha256:0", "mlx", "mlx", 8 * 2**30, fetch=True)
+        with database.writing() as connection:
+            return validations.ask(connection, wanted, "ann")[0].says
+
+    assert "install mlx" in str(said("alone"))
+    worker(database, "small", "gpu", memory=2**30)
+    assert "8.0 GiB" in str(said("large"))
+    worker(database, "big", "gpu-2", memory=2**34)
+    assert said("able") is None

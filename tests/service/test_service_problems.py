@@ -13,9 +13,10 @@ from fastapi.routing import APIRoute
 from pydantic import ValidationError
 
 from importer.app.parser_choice import check_edited
+from importer.app.preferences import parse
 from importer.document.yaml_edit.source_map import parse_yaml
 from importer.engines.registries import versions
-from importer.errors import ServiceError, UsageError
+from importer.errors import HubError, ServiceError, UsageError
 from importer.service import messages, problems, settings
 from importer.service.app import create
 from importer.service.domain.document_text import placed
@@ -83,6 +84,21 @@ def test_an_unknown_field_of_a_body_is_told_with_near_names() -> None:
     assert near("query", "refrence") == near("body", "refrence", kind="missing") == []
     told = messages.mistake({"type": "extra_forbidden"}, ["reference", "references"])
     assert told == "unknown field (did you mean reference, references?)"
+
+
+def test_each_setting_that_is_unknown_has_a_next_step() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse({"nope.x": 1}, "vllm")
+    assert messages.hint(caught.value).startswith("GET /v1/editor/")
+    for tries, told in ((1, "after 1 try."), (3, "after 3 tries.")):
+        failed = HubError("server", url="https://hub", status=500, tries=tries, said="")
+        assert failed.message.endswith(told)
+
+
+def test_a_cancel_and_a_retry_that_are_refused_do_not_name_each_other() -> None:
+    ended, other = (messages.HINTS[kind] for kind in ("has-ended", "not-ended"))
+    assert "starts it again" not in str(ended)
+    assert "cancel " not in str(other)
 
 
 def test_an_unknown_parser_is_told_at_its_name_with_near_names() -> None:

@@ -122,6 +122,8 @@ def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
     service.client.delete("/v1/configs/lost", headers={"If-Match": "*"}).raise_for_status()
     wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
     assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
+    wrong = service.client.post("/v1/recheck", json={"backend": "zz"})
+    assert problem(wrong, 422, "bad-value")["errors"][0]["pointer"] == "/backend"
     first = service.client.post("/v1/recheck", json={"q": "stays"})
     service.ended(first.json()["id"])
     url = f"/v1/recheck/{first.json()['id']}"

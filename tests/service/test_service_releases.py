@@ -117,6 +117,7 @@ def test_a_roll_back_is_judged_as_a_release_is(service: Service) -> None:
     edited(service, name, 0.5)
     said = problem(ask(service, ALL, "POST", path, json={"version": draft}), 409, "not-ready-to-release")
     assert "edited since" in said["detail"]
+    assert said["detail"].startswith(f"version {draft} of {name} cannot be released")
     unvalidated = {"version": draft, "unvalidated": True}
     problem(ask(service, ALL, "POST", path, json=unvalidated), 409, "not-ready-to-release")
     problem(ask(service, ALL, "POST", path, json={"version": 99}), 404, "no-such-version")
@@ -272,6 +273,7 @@ def test_a_document_without_a_commit_is_not_released(service: Service) -> None:
     said = {"digest": found["digest"]}
     refused = problem(ask(service, ALL, "POST", f"{name}/release", json=said), 409, "not-ready-to-release")
     assert "commit" in refused["detail"]
+    assert refused["hint"].startswith("Correct that, or import the model again")
 
 
 def test_a_commit_of_another_model_is_none(service: Service) -> None:

@@ -56,7 +56,8 @@ def release(change: Change, name: str, number: int | None = None, *, unvalidated
     made = reason or entry_of(chosen)
     if isinstance(made, Reason):
         state = publication_state(chosen, None if served is None else served.digest).state
-        raise ServiceError("not-ready-to-release", name=name, state=state, why=made)
+        what = name if number is None else _named(name, number)
+        raise ServiceError("not-ready-to-release", name=what, state=state, why=made)
     if served is not None and (served.version == number or policy is SERVED):
         return change.save(name)
     who, at = change.context.who, now()
@@ -66,6 +67,10 @@ def release(change: Change, name: str, number: int | None = None, *, unvalidated
         change.context = replace(change.context, action="roll back")
     _record(change, "release" if left is None else "roll back", name, pointer, unvalidated=unvalidated)
     return change.save(name, always=True)
+
+
+def _named(name: str, number: int) -> str:
+    return f"version {number} of {name}"
 
 
 def _earlier(
@@ -82,10 +87,10 @@ def _earlier(
     last = None if present.receipt is None else present.receipt.last_review(row.digest)
     if last is not None and last["state"] == "rejected":
         why = Reason(PublicationReason.REJECTED, **{key: last.get(key) for key in ("by", "at", "note")})
-        raise ServiceError("not-ready-to-release", name=name, state="rejected", why=why)
+        raise ServiceError("not-ready-to-release", name=_named(name, number), state="rejected", why=why)
     failed = (one for one in publishable(present) if one.kind is PublicationReason.FAILED)
     if row.digest == present.digest and (reason := next(failed, None)) is not None:  # a later run
-        raise ServiceError("not-ready-to-release", name=name, state="approved", why=reason)
+        raise ServiceError("not-ready-to-release", name=_named(name, number), state="approved", why=reason)
     was_served = row.state == "published"
     left = None if served is None else max(served.version, served.left or 0)
     back = left if left is not None and left > number else None

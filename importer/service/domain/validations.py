@@ -9,11 +9,16 @@ from importer.document.receipt import Receipt
 from importer.engines import get
 from importer.errors import DocumentError
 from importer.frozen import frozen
+from importer.memory.plan_settings import gib
 from importer.service.domain.gallery import Gallery
 from importer.service.domain.grants import need_approval
 from importer.storage import jobs, processes
 from importer.storage.jobs import Job
 
+FULL = (
+    "no worker with {engine} has the {memory} that it needs on one device; it waits for one that does: "
+    "start a worker on a larger device"
+)
 NOBODY = (
     "no worker has {engine} and the memory; it waits for one that does: install {known} on the server or "
     "on a worker, then start that again"
@@ -84,7 +89,11 @@ def ask(connection: Connection, wanted: ValidationOrder, by: str) -> tuple[Job, 
         return present, False
     present_ones = processes.all_executors(connection)
     able = any(one.can(wanted.engine, wanted.memory) for one in present_ones)
-    text = None if able else NOBODY.format(engine=wanted.engine, known=wanted.known)
+    known = any(wanted.engine in one.engines for one in present_ones)
+    told = NOBODY.format(engine=wanted.engine, known=wanted.known)
+    if known and wanted.memory is not None:
+        told = FULL.format(engine=wanted.engine, memory=gib(wanted.memory))
+    text = None if able else told
     job = jobs.create(
         connection, "validation", wanted.request, by, config=wanted.name, engine=wanted.engine,
         memory=wanted.memory, text=text,

@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from importer.app.recheck import check_version
-from importer.errors import ServiceError
+from importer.backends import NAMES
+from importer.errors import ServiceError, Setting, UsageError
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Spoken, Text
 from importer.service.http.models import Conflict, Job, Problem, WarningEntry, job_json
@@ -19,7 +20,7 @@ from importer.service.problems import accepted, problem_of
 from importer.service.reads import Reads
 from importer.service.security import Importer, Reader, act
 from importer.storage import audit, documents, jobs, rechecks
-from importer.storage.documents import Filters
+from importer.storage.documents import ABSENT, Filters
 from importer.storage.rechecks import Compared, Outcome
 
 router = APIRouter(prefix="/v1/recheck", tags=["recheck"], route_class=Reads)
@@ -114,6 +115,10 @@ def recheck(request: Request, at: AtDesk, who: Importer, body: RecheckRequest | 
     check_version(asked.engine_version)
     with at.database.writing() as connection:
         names = _selected(connection, asked.names, asked.filters())
+        unknown = [one for one in asked.filters().backend if one not in (ABSENT, *NAMES)]
+        if not names and unknown:
+            problem = f"must be one of {', '.join(NAMES)}"
+            raise UsageError("bad-value", setting=Setting.BACKEND, value=unknown[0], problem=problem)
         job = rechecks.ask(
             connection, names, asked.model_dump(exclude_unset=True, exclude={"names"}), who.name
         )
