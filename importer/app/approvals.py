@@ -6,23 +6,44 @@ an empty file per approved content, below ``IMPORTER_HOME``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+from importer.document.document import Document
 from importer.document.grants import Grant, runs
 from importer.document.store import StoredDocument, approval_record
 from importer.errors import DocumentError
 
 
-def remember(stored: StoredDocument) -> None:
-    """Record the approval of a document that grants something; forget it where the review is another."""
-    record = approval_record(stored.digest)
-    if not runs(stored.data):
+@contextmanager
+def recorded(data: Document, digest: str, *, approved: bool) -> Iterator[None]:
+    """Record the approval of data that grant something, or forget it, before a receipt with that review is
+    written in the block; undo it where the block fails. Raises DocumentError("cannot-write").
+    """
+    if not runs(data):
+        yield
         return
-    if stored.receipt is not None and stored.receipt.state(stored.digest) == "approved":
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.touch()
-    else:
-        record.unlink(missing_ok=True)
+    record = approval_record(digest)
+    before = os.path.exists(record)  # noqa: PTH110 - never raises
+    _set(record, approved)
+    try:
+        yield
+    except BaseException:
+        _set(record, before)
+        raise
+
+
+def _set(record: Path, approved: bool) -> None:
+    try:
+        if approved:
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.touch()
+        else:
+            record.unlink(missing_ok=True)
+    except OSError as error:
+        raise DocumentError("cannot-write", path=record, problem=error.strerror or error) from None
 
 
 def held(stored: StoredDocument) -> list[Grant]:

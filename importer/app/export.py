@@ -44,9 +44,9 @@ def export_valid(
     """
     consumer = get(format_name)
     origin = Origin.of(stored.data, stored.receipt)
+    stored.check_receipt()
     if approved_only and not stored.approved:
         raise DocumentError("not-approved", name=origin.name, review=stored.review)
-    stored.check_receipt()
     approvals.need(stored)
     check_named(stored.data)
     return consumer.export(stored.data, stored.receipt, Options(device, template)), origin

@@ -255,6 +255,10 @@ def _document(stored: StoredDocument, file: str) -> GalleryItem:
         Located((CONFIG, *path), Reason(GalleryReason.SCHEMA, problem=problem.message))
         for path, problem in document_faults(stored.text, stored.data, stored.facts)
     ]
+    try:
+        stored.check_receipt()
+    except DocumentError as error:
+        found.append(Located((), Reason(GalleryReason.UNREADABLE, problem=error.message)))
     if not found:
         try:
             stored.chat_template()

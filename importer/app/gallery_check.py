@@ -47,8 +47,8 @@ UNPROVED = (Unavailable.NOT_INSTALLED, Unavailable.NOT_RUN_HERE, Unavailable.NOT
 MISSING = ("not-found", "revision-not-found", "private")  # refusals that end an installation
 # Kinds that have a finding of their own.
 TOLD = (
-    PublicationReason.REFUTED, PublicationReason.NO_COMMIT, PublicationReason.NO_ENTRY,
-    PublicationReason.NOT_FOR_LOCALAI,
+    PublicationReason.INVALID, PublicationReason.REFUTED, PublicationReason.NO_COMMIT,
+    PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI,
 )  # fmt: skip
 WEIGHTS = ".gguf"  # other weights may lie in an archive
 ADDRESSES = ("url", "urls", "icon", "files", "variants")  # texts that lead somewhere

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -420,8 +421,8 @@ def with_derived(data: Document) -> Document:
 def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> Receipt:
     """Write the changed text and receipt; unchanged data keep their review and their validation.
 
-    ``review`` approves, but neither replaces a rejection of the same data nor accepts a parser that the
-    engine lacks. The caller holds the store's lock.
+    ``review`` approves, but neither replaces a rejection of the same data nor a damaged receipt, which may
+    have one, and accepts no parser that the engine lacks. The caller holds the store's lock.
     Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
     one, "exists" for a chat template that a person has changed.
     """
@@ -433,21 +434,21 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
         path = store.path(plan.name)
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
     receipt = _receipt(current)
-    able = next(lacking(plan.built.data), None) is None
+    able = next(lacking(plan.built.data), None) is None and not (old is not None and old.damaged)
     if review is not None and able and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
     path, template = store.path(plan.name), template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:
         template_file.check_free(None if old is None else old.data, path, template)
     whole = template is None or template_file.holds(path, template)
-    if old is None or old.receipt is None or old.text != current.text or not whole:
-        store.write(current.text, receipt, template)
-        if old is not None and not template_file.named(plan.built.data):
-            template_file.forget(old.data, path)
-    elif old.receipt.to_text() != receipt.to_text():
-        store.write_receipt(plan.name, receipt)
-    if review is not None:
-        approvals.remember(store.load(plan.name))
+    approved = receipt.state(plan.digest) == "approved"
+    with approvals.recorded(plan.built.data, plan.digest, approved=approved) if review else nullcontext():
+        if old is None or old.receipt is None or old.text != current.text or not whole:
+            store.write(current.text, receipt, template)
+            if old is not None and not template_file.named(plan.built.data):
+                template_file.forget(old.data, path)
+        elif old.receipt.to_text() != receipt.to_text():
+            store.write_receipt(plan.name, receipt)
     return receipt
 
 

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping
 from importer.app import approvals
 from importer.app.parser_choice import check_named
 from importer.app.states import INVALID, State
-from importer.document import schema
 from importer.document.document_keys import OPTIONS
 from importer.document.effective import refutation
 from importer.document.entry_facts import EntryFacts, entry_facts
 from importer.document.receipt import Receipt
 from importer.document.review import row, warnings
-from importer.document.store import Store, StoredDocument, load
+from importer.document.store import Invalid, Store, StoredDocument, load
 from importer.document.validation_state import validation
 from importer.errors import DocumentError, UsageError
 from importer.exports.base import Origin
@@ -30,6 +29,7 @@ from importer.sentences import render
 class PublicationReason(ReasonKind):
     """Why a working copy is not what the gallery serves."""
 
+    INVALID = "invalid", "{problem}"
     NO_RECEIPT = "no-receipt", "it has no receipt"
     REJECTED = "rejected", "rejected by {by}, {at:moment}: {note}"
     NOT_APPROVED = "not-approved", "not approved yet"
@@ -52,7 +52,7 @@ class PublicationState:
     ``entry`` is what LocalAI is shown of a document that is published, or ready to be released.
     """
 
-    state: State
+    state: State | Invalid
     review: str
     validation: str
     reason: Reason | None = None
@@ -66,17 +66,16 @@ UNVALIDATED = frozenset({
     PublicationReason.NEVER_VALIDATED, PublicationReason.OUTDATED, PublicationReason.REFUTED,
 })  # fmt: skip
 SERVED = UNVALIDATED - {PublicationReason.OUTDATED}  # the release was that decision
-# A gallery of files says of an entry that it was never validated; one without an entry has a page alone. It
-# runs nothing, so the approval of whoever reviewed its files is enough.
+# A gallery of files says of an entry that it was never validated; one without an entry has a page alone.
 FILES = frozenset({
     PublicationReason.NEVER_VALIDATED, PublicationReason.NO_ENTRY, PublicationReason.NOT_FOR_LOCALAI,
-    PublicationReason.NOT_HERE,
 })  # fmt: skip
 DRAFT = FILES | {
-    PublicationReason.NO_RECEIPT, PublicationReason.NOT_APPROVED, PublicationReason.EDITED,
-    PublicationReason.OUTDATED,
+    PublicationReason.NO_RECEIPT, PublicationReason.NOT_APPROVED, PublicationReason.NOT_HERE,
+    PublicationReason.EDITED, PublicationReason.OUTDATED,
 }  # fmt: skip
-STATE_OF: Mapping[ReasonKind, State] = {
+STATE_OF: Mapping[ReasonKind, State | Invalid] = {
+    PublicationReason.INVALID: INVALID,
     PublicationReason.NO_RECEIPT: "draft", PublicationReason.REJECTED: "rejected",
     PublicationReason.NOT_APPROVED: "draft", PublicationReason.NOT_HERE: "draft",
     PublicationReason.EDITED: "stale",
@@ -96,7 +95,10 @@ def publishable(stored: StoredDocument, policy: frozenset[PublicationReason] = R
 
 
 def _against(stored: StoredDocument) -> Iterator[Reason]:
-    receipt = stored.receipt
+    receipt, fault = stored.receipt, stored.fault
+    if fault is not None:
+        yield Reason(PublicationReason.INVALID, problem=fault.message)
+        return
     if receipt is None:
         yield Reason(PublicationReason.NO_RECEIPT)
     else:
@@ -164,9 +166,9 @@ LOST = {"failed": PublicationReason.FAILED, "stale": PublicationReason.OUTDATED}
 STATE_KEY = "state"  # the key of what needs attention by the state itself
 # Reasons of a state that a person has to act on; the others wait for their turn.
 TROUBLES = (
-    PublicationReason.NO_RECEIPT, PublicationReason.NOT_HERE, PublicationReason.EDITED,
-    PublicationReason.OUTDATED, PublicationReason.FAILED, PublicationReason.REFUTED,
-    PublicationReason.NO_ENTRY,
+    PublicationReason.INVALID, PublicationReason.NO_RECEIPT, PublicationReason.NOT_HERE,
+    PublicationReason.EDITED, PublicationReason.OUTDATED, PublicationReason.FAILED,
+    PublicationReason.REFUTED, PublicationReason.NO_ENTRY,
 )  # fmt: skip
 
 
@@ -198,11 +200,11 @@ def overview(stored: StoredDocument, served: str | None = None) -> Overview:
 def needs_attention(stored: StoredDocument, state: PublicationState) -> tuple[Mapping[str, object], ...]:
     """Return what a person has to look at, the state itself first; none for a document that only waits.
 
-    An approval or a rejection settles the warnings of the import.
+    An approval or a rejection settles the warnings of the import; an invalid document is mended first.
     """
     return (
         *_of_state(stored, state),
-        *(() if state.review in ("approved", "rejected") else warnings(stored)),
+        *(() if state.review in ("approved", "rejected", INVALID) else warnings(stored)),
     )
 
 
@@ -224,16 +226,11 @@ def rows(store: Store) -> list[dict[str, object]]:
 
 def row_of(store: Store, name: str) -> dict[str, object]:
     """Return the row of a document; one that is not valid, or cannot be read, has what is known of it."""
-    stored = None
     try:
         stored = load(store.path(name), details=False)
-        stored.check_receipt()
-        schema.check("document", stored.data, stored.path)
     except DocumentError as error:
-        unread = dict.fromkeys(("model", "revision", "backend")) | {"validation": "never"}
-        known = unread if stored is None else row(stored)
-        facts = None if stored is None else entry_facts(stored.data, stored.receipt).to_json()
+        unread = dict.fromkeys(("model", "revision", "backend", "facts"))
         trouble = {"kind": INVALID, "key": STATE_KEY, "reason": {}, "message": error.message}
-        states = {"review": INVALID, "state": INVALID, "reason": error.message}
-        return {**known, "name": name, **states, "needs_attention": [trouble], "facts": facts}
+        states = {"review": INVALID, "validation": "never", "state": INVALID, "reason": error.message}
+        return {"name": name, **unread, **states, "needs_attention": [trouble]}
     return {**row(stored), **overview(stored).to_json()}

@@ -159,10 +159,12 @@ def _choice() -> tuple[str, str]:
 
 def _record(store: Store, name: str, state: State, note: str | None, seen: str | None) -> StoredDocument:
     note = None if note is None else note.strip()
+    present = store.load(name)
     if state == "approved":
-        check_named(store.load(name).data)
-    stored = record_review(store, name, ReviewEntry(state, user(), now(), note), seen)
-    approvals.remember(stored)
+        check_named(present.data)
+    entry = ReviewEntry(state, user(), now(), note)
+    with approvals.recorded(present.data, present.digest, approved=state == "approved"):
+        stored = record_review(store, name, entry, seen or present.digest)
     output.note(f"{state.capitalize()} {name} at {stored.digest}{f': {note}' if note else ''}.")
     return stored
 

@@ -183,6 +183,7 @@ LONGEST_RECEIPT = 256 * 1024 * 1024  # with the raw exchanges of its validations
 
 
 Review = Literal["no receipt", "draft", "approved", "rejected", "stale"]
+Invalid = Literal["invalid"]  # the review and the state of what nobody can judge; a service keeps none
 
 
 def approval_record(digest: str) -> Path:
@@ -285,12 +286,27 @@ class StoredDocument:
         return Reason(StoreReason.NO_DETAILS, file=file, parts=tuple(self.receipt.absent))
 
     @property
-    def review(self) -> Review:
+    def fault(self) -> DocumentError | None:
+        """Return what makes it invalid: a damaged receipt, or data that do not fit; ``None`` in a service,
+        which checks both itself.
+        """
+        try:
+            if not self.own:
+                self.check_receipt()
+                schema.check("document", self.data, self.path)
+        except DocumentError as error:
+            return error
+        return None
+
+    @property
+    def review(self) -> Review | Invalid:
         """Return the review of the present data as it counts here: a draft where an approval came with the
         files, and an engine would be granted something by it.
         """
         from importer.document.grants import runs
 
+        if self.fault is not None:
+            return "invalid"
         if self.receipt is None:
             return "no receipt"
         said = self.receipt.state(self.digest)
@@ -309,9 +325,14 @@ class StoredDocument:
             raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.MISSING))
         return self.receipt
 
+    @property
+    def damaged(self) -> bool:
+        """Return whether it has a receipt that cannot be read."""
+        return self.receipt is None and receipt_path(self.path).exists()
+
     def check_receipt(self) -> None:
         """Raise DocumentError("no-receipt") for a damaged one; a document may have none."""
-        if self.receipt is None and receipt_path(self.path).exists():
+        if self.damaged:
             raise DocumentError("no-receipt", path=self.path, problem=Reason(StoreReason.DAMAGED))
 
 

@@ -263,7 +263,7 @@ def sheet(stored: StoredDocument, reports: Sequence[Report] | None = None) -> Re
     revision = block.get("revision") if isinstance(block, Mapping) else None
     shared = (stored.name, stored.model, revision if isinstance(revision, str) else None, stored.digest)
     if receipt is None:
-        return ReportModel(*shared, "no receipt", "never", stored.text, runs)
+        return ReportModel(*shared, stored.review, "never", stored.text, runs)
     return ReportModel(
         *shared,
         stored.review,

@@ -54,6 +54,10 @@ def test_the_receipt_of_others_is_no_approval(desk: Desk) -> None:
     assert receipt["review"]["state"] == "approved"
     assert validated() == "needs-approval"
     everywhere(desk, "draft", {"not-here"})
+    for words in (("check", "models", "--files-only"), ("build", "models", "-o", "site")):
+        ran = desk("gallery", *words)
+        assert "but not on this machine" in ran.out + ran.err, ran
+    assert not (desk.folder / "site" / "base.html").exists()
     ran = desk("acme/base", "--backend", "vllm", "--yes", "--no-validate")
     assert (ran.code, "As you said" in ran.err, "review: approved" in ran.err) == (0, False, False)
     assert (f"Needs attention: {MARCH}: {MARCH}=" in ran.err, "review: pending" in ran.err) == (True, True)
@@ -73,6 +77,21 @@ def everywhere(desk: Desk, review: str, attention: set[str]) -> None:
     assert desk("export", "base", "vllm-command", "--approved-only").code == (
         0 if review == "approved" else 5
     )
+
+
+def test_an_approval_that_cannot_be_recorded_here_is_none(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = ("acme/base", "--backend", "vllm", "--set", f"{MARCH}=native -wrapper x", "--no-validate")
+    assert desk(*typed).code == 0
+    with monkeypatch.context() as patch:
+        patch.setenv("IMPORTER_HOME", "/proc/x")
+        for words in (("review", "base", "--approve"), (*typed, "--yes")):
+            ran = desk(*words)
+            assert (ran.code, "could not be written" in ran.err, state(desk)) == (5, True, "pending"), ran
+    assert desk("review", "base", "--approve").code == 0
+    assert desk("review", "base", "--approve", "--digest", f"sha256:{0:064}").code == 5
+    assert validated() == "weights-not-local", "a refused review takes no approval back"
 
 
 def test_free_settings_need_none(desk: Desk) -> None:

@@ -71,6 +71,19 @@ def test_a_document_with_one_fault_keeps_its_facts(three: Desk) -> None:
         assert row[key] is not None
 
 
+def test_a_document_that_is_not_valid_is_invalid_everywhere(three: Desk) -> None:
+    file = three.folder / "models" / "tiny.yaml"
+    file.write_text(f"{file.read_text()}max_model_ln: 4\n")
+    (row,) = (one for one in listed(three) if one["name"] == "tiny")
+    shown = json.loads(three("show", "tiny", "--json").out)
+    assert (row["state"], shown["state"], shown["review"]) == ("invalid", "invalid", "invalid")
+    assert shown["reason"] == row["reason"]
+    assert shown["needs_attention"][0]["message"] == row["needs_attention"][0]["message"]
+    for words in (("show",), ("review",), ("report",), ("report", "--format", "html")):
+        assert "invalid" in three(words[0], "tiny", *words[1:]).out, words
+    assert "approve the document" not in three("show", "tiny").out
+
+
 def test_a_list_fits_a_narrow_terminal(three: Desk) -> None:
     rows = together(rows_of(Store(three.folder / "models")))
     for width, more in ((80, False), (140, True)):

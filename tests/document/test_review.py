@@ -130,7 +130,7 @@ def test_the_page(desk: Desk) -> None:
     edit(desk, "temperature: 0.2", "temperature: 0.5\n  min_p: low")
     edit(desk, "known_usecases:\n- completion\n", "")
     then = page(desk("review", "base", "--json"))
-    assert (then["review"], then["approved"]["note"]) == ("stale", "fine")
+    assert (then["review"], then["approved"]["note"]) == ("invalid", "fine")
     assert then["edited"] == then["differences"] == [
         {"path": "known_usecases", "before": ["completion"]},
         {"path": "parameters.temperature", "before": 0.2, "after": 0.5},
@@ -141,7 +141,7 @@ def test_the_page(desk: Desk) -> None:
     for said in (
         "Changed since it was approved by", "parameters.temperature: 0.2 → 0.5", then["digest"],
         'known_usecases: ["completion"] → absent', "unknown: tokenizer_config.json",
-        "It cannot be approved as it is:", "review: stale; validation: never",
+        "It cannot be approved as it is:", "review: invalid; validation: never",
     ):  # fmt: skip
         assert said in text, said
 
