@@ -130,6 +130,8 @@ console.log(JSON.stringify([
     .map(shown),
   ["8xh200", "rtx4090"].map(device),
   [0.2, 5.9, 125, 3000, 50000, -90, NaN].map(ago),
+  [["rejected", "rejected by ann"], ["approved", "never run"], ["published", null]]
+    .map((told) => TEXTS.review.state("a", ...told)),
 ]));
 """
 
@@ -139,6 +141,7 @@ def test_values_devices_and_moments_are_words() -> None:
         ["image, video", "0, 2: <|im_end|>", "on (top_p: 0.6, top_k: 20)", "none", "none", '"a b"'],
         ["8 × H200", "RTX 4090"],
         ["just now", "5 min ago", "2 h ago", "2 d ago", None, "in 1 h", None],
+        ["a is rejected by ann.", "a is approved: never run.", "a is published."],
     ]  # fmt: skip
 
 
