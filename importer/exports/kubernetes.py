@@ -36,7 +36,7 @@ class Amounts:
 
 def amounts(document: Document, receipt: Receipt | None, device: Device) -> Amounts:
     """Return processors, memory and cards of a document's server."""
-    memory, why = vllm.memory(receipt, device) or MEMORY
+    memory, why = vllm.memory(document, receipt, device) or MEMORY
     quantities = {"cpu": CPU, "memory": f"{memory}Gi"}
     if device == "gpu":
         quantities["nvidia.com/gpu"] = str(devices(document))

@@ -13,7 +13,7 @@ from importer.document.receipt import Receipt
 from importer.document.template_file import ChatTemplate
 from importer.engines.base import Address, Unstartable, grouped, invalid, number, stopwords
 from importer.engines.registries import PINNED
-from importer.engines.vllm import SPACE, Vllm, VllmCpu, VllmCuda, is_rust, server, sizes_cache, variables
+from importer.engines.vllm import BYTES, SHARE, SPACE, Vllm, VllmCpu, VllmCuda, is_rust, server, variables
 from importer.engines.vllm import lost as lacking
 from importer.exports.base import (
     Device,
@@ -30,6 +30,7 @@ from importer.exports.base import (
     without_effect,
 )
 from importer.exports.kinds import ExportComment, ExportRemedy, Loss, MemoryReason, Unexportable
+from importer.memory.estimate_types import CACHES
 from importer.reasons import Reason
 
 GIB = 2**30
@@ -55,22 +56,46 @@ def fitted_comments(receipt: Receipt | None, chosen: Device) -> list[Reason]:
     return [Reason(ExportComment.FITTED_TO_OTHER, meant=kind)]
 
 
-def memory(receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None:
+def memory(document: Document, receipt: Receipt | None, chosen: Device) -> tuple[int, Reason] | None:
     """Return GiB of a machine's own memory with the reason; ``None`` without a fit."""
     fit: Mapping[str, Any] = (receipt.fit if receipt is not None else None) or {}
     if chosen == "gpu" and "weights" in fit:
         why = Reason(MemoryReason.WEIGHTS_ONCE, gib=BESIDE // GIB)
         return _gib(fit["weights"]["likely"] + BESIDE), why
-    if chosen == "cpu" and _kind(receipt) == "cpu" and "estimate" in fit:
-        high = fit["estimate"]["total"]["high"] * fit.get("cards", 1)
-        return _gib(high), Reason(MemoryReason.ESTIMATE)
+    if chosen == "cpu" and "estimate" in fit:
+        counted, held = _cache_of_one(receipt), _cache(document, receipt)
+        rank = fit["estimate"]["total"]["high"] - counted + held  # each has a cache of its own
+        return _gib(rank * devices(document)), Reason(MemoryReason.ESTIMATE, gib=_gib(held))
     return None
+
+
+def _cache(document: Document, receipt: Receipt | None) -> float:
+    """Return the bytes that the KV cache takes on processors: of the variable, else of the document, else of
+    the fit.
+    """
+    variable = _space(document, receipt) or _variables(document).get(SPACE, "")
+    size = (document.get("engine_args") or {}).get(BYTES)
+    if variable.isdecimal():
+        return int(variable) * GIB
+    return size if isinstance(size, int) else _cache_of_one(receipt)
+
+
+def _space(document: Document, receipt: Receipt | None) -> str | None:
+    """Return the GiB for the KV cache that an export for processors sets, where the document has no size.
+
+    The share of a card is none of a machine's own memory.
+    """
+    values = {**(document.get("engine_args") or {}), **document}
+    sized = BYTES in values or (SHARE in values and _kind(receipt) == "cpu")
+    if sized or SPACE in _variables(document):
+        return None
+    return str(max(CACHE, _gib(_cache_of_one(receipt))))
 
 
 def _cache_of_one(receipt: Receipt | None) -> float:
     """Return the bytes that the fit counts for the KV cache of one whole context; 0 without a fit."""
     estimate: Mapping[str, Any] = ((receipt.fit if receipt is not None else None) or {}).get("estimate") or {}
-    return sum(float(term["high"]) for term in estimate.get("terms", ()) if term["part"] == "kv cache")
+    return sum(float(term["high"]) for term in estimate.get("terms", ()) if term["part"] in CACHES)
 
 
 def _gib(amount: float) -> int:
@@ -117,9 +142,10 @@ def served(
         lost += tuple(Reason(Loss.KEY, key=key) for key in lacking(document))
     comments = [*origin.comments(), *fitted_comments(receipt, device), *explained("vLLM", sent, lost)]
     chosen = _variables(document)
-    if device == "cpu" and not sizes_cache(document) and SPACE not in chosen:
-        chosen |= {SPACE: str(max(CACHE, _gib(_cache_of_one(receipt))))}
-        comments.append(Reason(ExportComment.CACHE_GUESSED, variable=SPACE, gib=chosen[SPACE]))
+    space = _space(document, receipt) if device == "cpu" else None
+    if space is not None:
+        chosen |= {SPACE: space}
+        comments.append(Reason(ExportComment.CACHE_GUESSED, variable=SPACE, gib=space))
     by_module = device == "cpu" and not is_rust(document)
     program = ["python", *server(document)] if by_module else ["vllm", "serve"]
     model = f"--model={origin.model}" if by_module else origin.model

@@ -137,6 +137,30 @@ def test_an_export_is_for_what_the_document_was_fitted_to(
         assert name != "kserve" or f'memory: "{memory}"' in told
 
 
+@pytest.mark.parametrize(
+    ("kind", "changes", "space", "gib"),
+    [
+        ("cuda", {}, "6", 21),  # the share of a card is none of this memory
+        (None, {"engine_args": {}}, "6", 21),
+        ("cpu", {"env": {"VLLM_CPU_KVCACHE_SPACE": "10"}}, "10", 25),
+        ("cpu", {"engine_args": {"kv_cache_memory_bytes": 8 * 2**30}}, None, 23),
+        ("cpu", {"gpu_memory_utilization": 0.5}, None, 21),
+    ],
+)
+def test_a_pod_on_processors_has_memory_for_weights_and_cache(
+    kind: str | None, changes: dict[str, Any], space: str | None, gib: int
+) -> None:
+    terms = [{"part": "weights", "high": 15 * 2**30}, {"part": "kv cache", "high": 6 * 2**30}]
+    device = None if kind is None else {**FIT["device"], "kind": kind}  # type: ignore[dict-item]
+    fit = {**FIT, "device": device, "estimate": {"terms": terms, "total": {"high": 21 * 2**30}}}
+    document = VLLM | {"tensor_parallel_size": 1} | changes
+    told = text("kubernetes", document, receipt=replace(RECEIPT, fit=fit), device="cpu")
+    container = next(yaml.safe_load_all(told))["spec"]["template"]["spec"]["containers"][0]
+    assert container["resources"]["limits"]["memory"] == f"{gib}Gi"
+    chosen = {one["name"]: one.get("value") for one in container["env"]}
+    assert chosen.get("VLLM_CPU_KVCACHE_SPACE") == space
+
+
 def refused(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """Why there is no such export, and what helps."""
     with pytest.raises(DocumentError) as caught:
