@@ -132,11 +132,16 @@ def decisions(chosen: Mapping[str, Any]) -> Table:
     return table(("decision", "value", "status", "why", "overruled"), rows)
 
 
-def fit(record: Mapping[str, Any]) -> Table:
-    """Return a table of the model's memory on one device, in GiB; ``record`` as in a receipt."""
+def fit(record: Mapping[str, Any]) -> Table | Text:
+    """Return a table of the model's memory on one device, in GiB; without an estimate the reason.
+
+    ``record`` is a receipt's fit.
+    """
+    from rich.text import Text
+
     title = f"fit: {record['message']}"
     if "estimate" not in record:
-        return table((), (), title)
+        return Text(plain(title))
     source = f"weights as the {record['weights']['source']} say: {record['weights']['why']}"
     parts = [*record["estimate"]["terms"], {"part": "together", **record["estimate"]["total"], "why": source}]
     rows = [

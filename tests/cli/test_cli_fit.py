@@ -305,6 +305,13 @@ def test_the_fit_of_a_document_is_printed(desk: Desk) -> None:
     assert pool["blocks"] < pool["all"] == (made["budget"] - beside) // pool["block"]
 
 
+@pytest.mark.parametrize("command", ["fit", "show"])
+def test_a_fit_without_an_estimate_prints_why(desk: Desk, command: str) -> None:
+    desk.hub.repos["acme/bare"] = Repo({"model.safetensors": WEIGHTS})
+    wrote(desk, "acme/bare", "bare")
+    assert "has no config.json that could be read" in " ".join(desk(command, "bare").out.split())
+
+
 HUGE = {**CONFIG, "num_hidden_layers": 100, "hidden_size": 16_384, "intermediate_size": 131_072}
 
 
