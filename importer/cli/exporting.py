@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from importer.app.export import export
@@ -29,33 +31,48 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.name.endswith("/"):
         _all(arguments)
     else:
-        _one(named(arguments.name, arguments.folder)[1], arguments)
+        _put(*_made(named(arguments.name, arguments.folder)[1], arguments), arguments.output, arguments)
 
 
 def _all(arguments: argparse.Namespace) -> None:
-    """Write each document of a folder that has this export, and name the others; raises DocumentError of the
-    last one where none has it.
+    """Write each document of a folder that has this export, and name the others.
+
+    Documents whose files have one name get a folder each. Raises DocumentError of the last one where none has
+    the export.
     """
     if arguments.output is None and not arguments.json:
         raise UsageError("bad-option", option="--output", problem="the documents of a folder need one")
-    if arguments.output is not None:
-        arguments.output += "/"
     store, refused = Store(Path(arguments.name)), list[DocumentError]()
+    made: dict[str, tuple[Exported, Origin]] = {}
     for name in (names := store.names()):
-        try:
-            _one(store.load(name), arguments)
-        except DocumentError as error:
-            refused.append(error)
-            output.note(f"Left out: {error}")
+        with _left_out(refused):
+            made[name] = _made(store.load(name), arguments)
+    uses = Counter(file for exported, _ in made.values() for file in exported.files)
+    for name, (exported, origin) in made.items():
+        own = f"{name}/" if any(uses[file] > 1 for file in exported.files) else ""
+        with _left_out(refused):
+            _put(exported, origin, arguments.output and f"{arguments.output}/{own}", arguments)
     if len(refused) == len(names):
         raise refused[-1] if refused else DocumentError("no-documents", folder=arguments.name)
 
 
-def _one(stored: StoredDocument, arguments: argparse.Namespace) -> None:
-    exported, origin = export(
-        stored, arguments.format, device=arguments.device, approved_only=arguments.approved_only
-    )
-    written = None if arguments.output is None else _write(exported.files, arguments.output)
+@contextmanager
+def _left_out(refused: list[DocumentError]) -> Iterator[None]:
+    """Print why a document is left out, and add the error to ``refused``."""
+    try:
+        yield
+    except DocumentError as error:
+        refused.append(error)
+        output.note(f"Left out: {error}")
+
+
+def _made(stored: StoredDocument, arguments: argparse.Namespace) -> tuple[Exported, Origin]:
+    device, approved_only = arguments.device, arguments.approved_only
+    return export(stored, arguments.format, device=device, approved_only=approved_only)
+
+
+def _put(exported: Exported, origin: Origin, to: str | None, arguments: argparse.Namespace) -> None:
+    written = None if to is None else _write(exported.files, to)
     if origin.review != "approved":
         output.note(f"Warning: {origin.name} is not approved (review: {origin.review}).")
     if arguments.json:

@@ -129,6 +129,11 @@ def filled(text: str) -> str:
     return text
 
 
+def place(text: str) -> str | None:
+    """Return the place of an output as typed, for argparse; ``None`` for ``-``, that is standard output."""
+    return None if text == "-" else filled(text)
+
+
 def document(text: str) -> str:
     """Return NAME|FILE as typed, for argparse; a path that ends in no name is none of a document."""
     if not Path(text).name:

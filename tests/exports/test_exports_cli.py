@@ -41,6 +41,7 @@ def test_files_are_written_once_and_never_over_something_else(desk: Desk) -> Non
     written = desk.folder / "out" / "compose.yaml"
     first = written.read_text()
     assert desk("export", "tiny", "compose", "--output", "out").code == 0
+    assert desk("export", "tiny", "compose", "--output", "-").out == first
     assert desk("export", "tiny", "compose", "--output", "other.yaml").code == 0
     assert (desk.folder / "other.yaml").read_text() == first
     written.write_text(first + "# mine\n")
@@ -54,6 +55,11 @@ def test_each_document_of_a_folder_is_written_and_others_are_named(desk: Desk) -
     for name, backend in (("twin", "vllm"), ("apple", "mlx")):
         words = ("--name", name, "--backend", backend, "--no-validate")
         assert desk("acme/chat", *words).code == 0
+    ran = desk("export", "models/", "compose", "-o", "composed")
+    assert ran.code == 0, ran.err
+    for name in ("tiny", "twin"):
+        written = (desk.folder / "composed" / name / "compose.yaml").read_text()
+        assert written.startswith(f"# {name}: ")
     ran = desk("export", "models/", "vllm-config", "-o", "out")
     assert (ran.code, "Left out: apple has no such export" in ran.err) == (0, True)
     assert sorted(path.name for path in (desk.folder / "out").iterdir()) == [

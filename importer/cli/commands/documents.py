@@ -193,7 +193,7 @@ def add_arguments_export(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE|DIR",
-        type=options.filled,
+        type=options.place,
         help="the file, or the folder for several, to write (default: standard output)",
     )
     options.folder(parser)
@@ -222,7 +222,7 @@ def add_arguments_report(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=options.filled,
+        type=options.place,
         help="the file to write (default: standard output)",
     )
     options.folder(parser)
