@@ -6,7 +6,6 @@ meet the check of the import.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import PurePosixPath
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from importer.document.receipt import Receipt
 
 DSPARK = "dspark"  # its settings in a config begin so (vLLM's ``config/speculative.py``)
-QUANT_FILE = re.compile(r"quant.*config")  # quantize_config, quant_config, hf_quant_config
 
 
 @frozen
@@ -96,9 +94,11 @@ def _keys(snapshot: Snapshot) -> int | None:
 
 
 def _quantised(snapshot: Snapshot) -> bool:
-    """Return whether vLLM finds a quantisation: a block of the config, or a file beside it."""
+    """Return whether vLLM finds a quantisation: a block of the config, or a file beside it, such as
+    ``quantize_config.json`` or ``hf_quant_config.json``.
+    """
     files = (PurePosixPath(file.path) for file in snapshot.files)
-    beside = any(path.suffix == ".json" and QUANT_FILE.search(path.stem) for path in files)
+    beside = any(path.suffix == ".json" and "config" in path.stem.partition("quant")[2] for path in files)
     return beside or quantisation.read(snapshot) is not None or quantisation.has_block(snapshot)
 
 

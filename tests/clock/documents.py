@@ -8,7 +8,7 @@ import json
 from importer import yaml_reader
 from importer.app.target import is_here
 from importer.cli import gallery_revision
-from importer.document import check, document_keys, merge, model_facts, name_allocator, template_file
+from importer.document import check, document_keys, merge, name_allocator, template_file
 from importer.document.schema import problems
 from importer.document.yaml_edit import patch, source_map
 from importer.document.yaml_edit.cst import Layout
@@ -132,7 +132,6 @@ READERS = (
      "document.environment document.engine_arguments"), 4_000, as_is),
     ("a revision of git", gallery_revision.REVISION.fullmatch, "cli.gallery_revision", 20_000, as_is),
     ("a derived pattern", template_file.DERIVED.fullmatch, "document.template_file", 20_000, as_is),
-    ("a quantisation's file", model_facts.QUANT_FILE.search, "document.model_facts", 20_000, as_is),
     ("a device's name", is_here, "app.target", 20_000, as_is),
     ("a model of an export", base.HUB_ID.fullmatch, "exports.base", 20_000, as_is),
     ("a file of an entry", localai_gallery.PATH.fullmatch, "exports.localai_gallery", 20_000, as_is),

@@ -67,7 +67,7 @@ _REASONS = {
         launcher engines.install engines.machine engines.tokenizer engines.token_merges
         cli.main""",
     "its JSON is parsed in one pass, or its patterns are matched against a few words": """
-        engines.deaths engines.mlx engines.rust_renderer hub.client hub.route service.http.overview service.http.query
+        engines.deaths engines.mlx engines.rust_renderer hub.client hub.route service.http.jobs service.http.overview service.http.query
         hub.local service.domain.listing storage.keys chat_template.render_worker hub.folders
         engines.model_folder sentences memory.pages hub.weights proof.conversations
         signals.thinking_signs app.gallery_site hub.search
