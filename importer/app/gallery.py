@@ -5,6 +5,7 @@ A document is read as the entry that the export ``localai-gallery`` and the serv
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -235,7 +236,7 @@ def _documents(folder: Path) -> Gallery:
         path = store.path(name)
         if path.name == INDEX:
             continue
-        if not path.resolve().is_relative_to(inside):
+        if not Path(os.path.realpath(path)).is_relative_to(inside):
             findings.append(GalleryFinding(name, str(path), 1, Reason(GalleryReason.LINK_OUT)))
             continue
         try:

@@ -71,11 +71,10 @@ def check(
     first, relations, hub = dict[str, GalleryItem](), _Relations(gallery), _Hub()
     for item in gallery.items:
         found = [*item.findings, *_of_entry(item, stale_days), *relations.of(item), *_of_config(item)]
-        other = first.setdefault(item.name.casefold(), item)
-        if other is not item and item.name:
-            reason = Reason(
-                GalleryReason.DUPLICATE, name=item.name, file=other.file, line=other.line(("name",))
-            )
+        name = str(item.about.get("name") or item.name)  # in the index
+        other = first.setdefault(name.casefold(), item)
+        if other is not item and name:
+            reason = Reason(GalleryReason.DUPLICATE, name=name, file=other.file, line=other.line(("name",)))
             found.insert(0, Located(("name",), reason))
         gone = [] if bench is None or offline else [*hub.of(item)]
         if not gone:

@@ -65,8 +65,9 @@ def build_site(gallery: Gallery, site: Path, drafts: Collection[str] = ()) -> Bu
         why = next(publishable(stored, DRAFT if name in drafts else FILES), None)
         left_out += [] if why is None else [(name, why)]
     left = {name for name, _ in left_out}
-    errors = tuple(one for one in check(gallery) if one.level == ERROR and one.entry not in left)
     published = [pair for name, pair in documents.items() if name not in left]
+    chosen = Gallery(tuple(item for item, _ in published), gallery.findings)
+    errors = tuple(one for one in check(chosen) if one.level == ERROR and one.entry not in left)
     if errors:
         return Built((), (), tuple(left_out), errors)
     before = {*_before(site)}

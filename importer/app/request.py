@@ -139,8 +139,14 @@ REMEMBERED = (
 def again(request: Mapping[str, object], *more: str) -> str:
     """Return the command that imports the same again, with ``more`` words behind it."""
     words = ["importer", str(request["reference"])]
+    left_out = {*REMEMBERED}
+    if request.get("per_device"):  # such a document is found by its device
+        left_out -= {"device", "memory"}
+    memory = request.get("memory")
+    if isinstance(memory, int):
+        request = {**request, "memory": f"{memory / 2**30}".removesuffix(".0") + "GiB"}
     for key, value in request.items():
-        for one in () if key in REMEMBERED else value if isinstance(value, list) else (value,):
+        for one in () if key in left_out else value if isinstance(value, list) else (value,):
             if one not in (None, False):
                 words += [f"--{key.replace('_', '-')}", *([] if one is True else [str(one)])]
     return shlex.join([*words, *more])

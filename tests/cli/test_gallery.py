@@ -462,7 +462,7 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
 
     ran = desk(*build)
     built = {str(one.relative_to(desk.folder / "site")) for one in desk.folder.glob("site/**/*.*")}
-    assert (ran.code, built) == (0, {"index.html", "index.yaml", "good.html", "entries/good.yaml"})
+    assert (ran.code, built) == (1, {"index.html", "index.yaml", "good.html", "entries/good.yaml"})
     (item,) = yaml.safe_load((desk.folder / "site" / "index.yaml").read_text())
     assert (item["name"], "It is not validated." in item["description"]) == ("good", True)
     left = {
@@ -476,7 +476,7 @@ def test_only_what_may_be_published_is_built(desk: Desk) -> None:
     )
 
     assert desk(*build, "--include-drafts", "rejected").err.count("Left out: rejected") == 1
-    assert desk(*build, "--include-drafts", "pending", "edited").code == 0
+    assert desk(*build, "--include-drafts", "pending", "edited").code == 1, "two are left out"
     names = [one["name"] for one in yaml.safe_load((desk.folder / "site" / "index.yaml").read_text())]
     assert names == ["edited", "good", "pending"]
     assert "not approved" in (desk.folder / "site" / "entries" / "edited.yaml").read_text()
@@ -662,6 +662,31 @@ def test_no_attribute_and_no_link_of_a_revision_hides_or_reads_a_file(desk: Desk
         assert "### Added: `base`" in done.out
         assert "SECRET" not in done.out + done.err
         assert "sec.yaml:1: error: sec: it is a link out" in done.out
+
+
+def test_a_link_to_itself_is_a_finding(desk: Desk) -> None:
+    (desk.folder / "models").mkdir()
+    (desk.folder / "models" / "loop.yaml").symlink_to("loop.yaml")
+    for code, *words in (
+        (0, "list"), (5, "show", "loop"), (5, "recheck", "loop"), (1, "gallery", "check", "models"),
+        (1, "gallery", "build", "models", "-o", "site"), (0, "gallery", "diff", "models", "models"),
+    ):  # fmt: skip
+        ran = desk(*map(str, words))
+        assert (ran.code, "Too many levels of symboli" in ran.out + ran.err) == (code, True), ran
+
+
+def test_one_name_for_two_documents_stops_a_build(desk: Desk) -> None:
+    assert desk("acme/base", "--yes", "--no-validate").code == 0
+    models = desk.folder / "models"
+    for ending in (".yaml", ".receipt.json", ".evidence.json"):
+        (models / f"copy{ending}").write_text((models / f"base{ending}").read_text())
+    checked = desk("gallery", "check", "models", "--files-only").out
+    assert "copy: the name 'base' belongs to the entry in models/base.yaml" in checked
+    build = ("gallery", "build", "models", "-o", "site")
+    assert (desk(*build).code, (desk.folder / "site").exists()) == (1, False)
+    assert desk("review", "base", "--reject", "no").code == 0
+    assert "copy: the name" not in desk(*build).err, "only one is published"
+    assert (desk.folder / "site" / "entries" / "copy.yaml").exists()
 
 
 @pytest.mark.parametrize(

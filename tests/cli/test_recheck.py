@@ -47,6 +47,14 @@ def test_a_branch_that_moved_and_a_commit_that_stays(desk: Desk) -> None:
     assert one(desk, 0, "base")["changed"] is False
 
 
+def test_the_command_of_a_document_for_one_device_finds_it(desk: Desk) -> None:
+    imported(desk, "acme/base", "--device", "8xH100", "--memory", "40GiB", "--per-device")
+    desk.hub.repos["acme/base"].commit(WARM)
+    again = desk("recheck", "base-8xh100").out.splitlines()[-1].removeprefix("  again: ")
+    assert "base-8xh100.yaml" in desk(*shlex.split(again)[1:], "--no-validate").err
+    assert desk("recheck", "base-8xh100").code == 0, again
+
+
 def test_the_changes_are_those_of_the_import(desk: Desk) -> None:
     imported(desk, "acme/base", "--set", "top_k=9")
     edit(desk, "top_p: 0.9", "top_p: 0.8")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from importer.cli import options
 from importer.cli.commands import Action, add_actions
 
-FAULTY = 1  # the exit code with an error; with --strict with a warning, too
+FAULTY = 1  # the exit code with an error, or a document left out; with --strict with a warning
 
 
 def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
@@ -93,8 +94,8 @@ def _build(arguments: argparse.Namespace) -> int:
     from importer.errors import DocumentError, UsageError
     from importer.sentences import counted, render
 
-    site, place = Path(arguments.output), Path(arguments.place).resolve()
-    if place in (site.resolve(), (site / ENTRIES).resolve()):
+    site, place = Path(arguments.output), os.path.realpath(arguments.place)
+    if place in (os.path.realpath(site), os.path.realpath(site / ENTRIES)):
         raise UsageError("bad-option", option="--output", problem="it is the folder of the documents")
     read = gallery.read(Path(arguments.place))
     if not any(item.stored for item in read.items) and not read.findings:
@@ -102,16 +103,15 @@ def _build(arguments: argparse.Namespace) -> int:
     built = build_site(read, site, arguments.include_drafts)
     for finding in built.errors:
         output.always(line(finding))
-    some = len(built.left_out) < sum(item.stored is not None for item in read.items)
     for name, why in built.left_out:
-        (output.note if some else output.always)(f"Left out: {name}: {render(why)}.")
+        output.always(f"Left out: {name}: {render(why)}.")
     for path in built.removed:
         output.note(f"Removed: {path}.")
     if built.errors:
         output.always("Nothing was written.")
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
-    return 0 if some else FAULTY
+    return FAULTY if built.left_out else 0
 
 
 ACTIONS = {
