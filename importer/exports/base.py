@@ -147,7 +147,9 @@ def _fitted(document: Document, receipt: Receipt | None) -> Reason | None:
     fitted.add(CONTEXT)
     edited = [one.key for one in effective(document, receipt) if one.status == EDITED and one.key in fitted]
     kind = ExportComment.FITTED_ONCE if edited else ExportComment.FITTED
-    return Reason(kind, device=device["name"], kind=device["kind"], edited=edited)
+    count = 1 if device["kind"] == "cpu" else device.get("count") or 1
+    label = f"{count}x{device['name']}" if count > 1 else device["name"]
+    return Reason(kind, device=label, kind=device["kind"], edited=edited)
 
 
 def _commit(document: Document, hub_id: str | None) -> str | None:

@@ -49,11 +49,15 @@ class Node:
 
 
 def node_of(device: Mapping[str, Any]) -> Node | None:
-    """Return the node of a receipt's device: the smallest one with as many cards, else the largest."""
+    """Return the node of a receipt's device: the smallest one with as many cards, else the largest.
+
+    None stands for fewer cards than its name has.
+    """
     fitting = [node for node in nodes() if node.device == device.get("name")]
     wanted = int(device.get("count") or 1)
     enough = [node for node in fitting if node.count >= wanted]
-    return min(enough, key=lambda n: n.count, default=max(fitting, key=lambda n: n.count, default=None))
+    found = min(enough, key=lambda n: n.count, default=max(fitting, key=lambda n: n.count, default=None))
+    return None if found is not None and found.count > wanted and SEVERAL.search(found.name) else found
 
 
 @cache

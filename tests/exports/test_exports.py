@@ -137,6 +137,11 @@ def test_an_export_is_for_what_the_document_was_fitted_to(
         assert name != "kserve" or f'memory: "{memory}"' in told
 
 
+def test_the_comment_on_the_fit_has_the_number_of_cards() -> None:
+    fit = {**FIT, "device": {**FIT["device"], "name": "t4", "count": 2, "kind": "cuda"}}  # type: ignore[dict-item]
+    assert "chosen for 2xt4 (cuda)" in text("compose", VLLM, receipt=replace(RECEIPT, fit=fit))
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "space", "gib"),
     [

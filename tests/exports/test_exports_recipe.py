@@ -144,4 +144,6 @@ def test_a_node_is_the_smallest_with_as_many_cards() -> None:
     assert [node_of({"name": "rtx5090", "count": n}).name for n in (1, 2, 9)] == [
         "rtx_5090", "rtx_5090_2x", "rtx_5090_2x",
     ]  # fmt: skip
+    assert node_of({"name": "rtx4090", "count": 1}) is None  # there is rtx_4090_2x alone
+    assert node_of({"name": "h200", "count": 1}).name == "h200"
     assert node_of({"name": "cpu", "count": 1}) is None
