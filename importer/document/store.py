@@ -360,7 +360,7 @@ class Store:
         path = self.path(name)
         finish(path)
         # A loop of links is there, and cannot be read.
-        loop = path.is_symlink() and os.path.islink(os.path.realpath(path))  # noqa: PTH114 - never raises
+        loop = os.path.islink(path) and os.path.islink(os.path.realpath(path))  # noqa: PTH114 - never raises
         return load(path) if loop or os.path.exists(path) else None  # noqa: PTH110 - never raises
 
     @contextmanager
