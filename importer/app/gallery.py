@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -263,7 +263,10 @@ def _document(stored: StoredDocument, file: str) -> GalleryItem:
     if not found:
         try:
             stored.chat_template()
-            made = entry_of(stored.data, stored.receipt)
+            receipt = stored.receipt
+            if receipt is not None and stored.review == "draft":  # one that came with the files is none
+                receipt = replace(receipt, review={"state": "pending"})
+            made = entry_of(stored.data, receipt)
         except DocumentError as error:
             if error.kind == "cannot-export":
                 refused = Reason(GalleryReason.NOT_INDEXED, problem=error.details["reason"])

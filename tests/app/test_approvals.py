@@ -58,6 +58,9 @@ def test_the_receipt_of_others_is_no_approval(desk: Desk) -> None:
         ran = desk("gallery", *words)
         assert "but not on this machine" in ran.out + ran.err, ran
     assert not (desk.folder / "site" / "base.html").exists()
+    assert desk("gallery", "build", "models", "-o", "site", "--include-drafts", "base").code == 0
+    assert "(review: draft)" in (desk.folder / "site" / "index.yaml").read_text()
+    assert "draft" in (desk.folder / "site" / "index.html").read_text()
     ran = desk("acme/base", "--backend", "vllm", "--yes", "--no-validate")
     assert (ran.code, "As you said" in ran.err, "review: approved" in ran.err) == (0, False, False)
     assert (f"Needs attention: {MARCH}: {MARCH}=" in ran.err, "review: pending" in ran.err) == (True, True)
