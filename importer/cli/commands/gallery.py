@@ -9,7 +9,7 @@ from pathlib import Path
 from importer.cli import options
 from importer.cli.commands import Action, add_actions
 
-FAULTY = 1  # the exit code with an error, or a document left out; with --strict with a warning
+FAULTY = 1  # the exit code with an error, or nothing published; with --strict with a warning
 
 
 def add_arguments_gallery(parser: argparse.ArgumentParser) -> None:
@@ -103,15 +103,16 @@ def _build(arguments: argparse.Namespace) -> int:
     built = build_site(read, site, arguments.include_drafts)
     for finding in built.errors:
         output.always(line(finding))
+    some = len(built.left_out) < sum(item.stored is not None for item in read.items)
     for name, why in built.left_out:
-        output.always(f"Left out: {name}: {render(why)}.")
+        (output.note if some else output.always)(f"Left out: {name}: {render(why)}.")
     for path in built.removed:
         output.note(f"Removed: {path}.")
     if built.errors:
         output.always("Nothing was written.")
         return FAULTY
     output.note(f"Wrote {counted(len(built.files), 'file', 'files')} to {arguments.output}.")
-    return FAULTY if built.left_out else 0
+    return 0 if some else FAULTY
 
 
 ACTIONS = {
