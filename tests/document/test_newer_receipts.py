@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from importer.document.document_keys import digest
 from importer.document.receipt import SCHEMA
 from importer.document.store import Store
+from importer.document.yaml_edit.source_map import read
 from importer.service.app import create
 from importer.service.settings import Settings
 from importer.storage import documents
@@ -69,15 +70,17 @@ def test_a_newer_receipt_in_a_gallery_is_a_problem(desk: Desk, monkeypatch: pyte
     monkeypatch.setenv("IMPORTER_HOME", str(desk.folder))
     database_of = f"sqlite:///{desk.folder / 'gallery.sqlite'}"
     text = renumbered(desk, SCHEMA + 1)
-    row = Version("base", 1, "import", Path(desk.folder, "models", "base.yaml").read_text(), "{}", text,
-                  None, "d", "draft", "ann", "2026-01-01T00:00:00+00:00", None)  # fmt: skip
+    path = desk.folder / "models" / "base.yaml"
+    data = read(path.read_text(), path)
+    row = Version("base", 1, "import", path.read_text(), json.dumps(data), text,
+                  None, digest(data), "draft", "ann", "2026-01-01T00:00:00+00:00", None)  # fmt: skip
     with closing(Database(database_of)) as database:
         prepare(database)
         with database.writing() as connection:
             documents.add(connection, row, LISTED)
     settings = Settings(validate=False, imports=0, database=database_of)
     with TestClient(create(settings), base_url="http://127.0.0.1") as client:
-        for path in ("base", "base/receipt", "base/decisions"):
-            said = problem(client.get(f"/v1/configs/{path}"), 409, "newer-receipt")
+        for place in ("base", "base/receipt", "base/decisions"):
+            said = problem(client.get(f"/v1/configs/{place}"), 409, "newer-receipt")
             assert "is of a newer importer" in said["detail"]
         assert client.get("/v1/configs").status_code == 200
