@@ -138,7 +138,7 @@ def test_states_follow_from_the_receipt(stored: StoredDocument) -> None:
     def of(
         receipt: Receipt | None, data: Mapping[str, Any] = stored.data, served: str | None = None
     ) -> tuple[str, str, str]:
-        there = StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt)
+        there = StoredDocument(stored.path, stored.text, dict(data), digest(data), receipt, own=True)
         found = publication_state(there, served)
         assert (found.state == "published") == (found.reason is None)
         assert (found.state in ("published", "ready")) == (found.entry is not None)
