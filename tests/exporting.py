@@ -190,7 +190,8 @@ def text(name: str, document: dict[str, Any], **more: Any) -> str:
 
 def commands(script: str) -> list[list[str]]:
     """The commands of a script as a shell splits them, without folders that it makes and conditions."""
-    lines = [shlex.split(line, comments=True) for line in script.replace("\\\n", "").split("\n")]
+    told = re.sub(r"(?m)^#.*\n", "", script)  # a comment never goes on in the next line
+    lines = [shlex.split(line, comments=True) for line in told.replace("\\\n", "").split("\n")]
     return [line for line in lines if line and line[0] not in ("set", "mkdir", "if")]
 
 

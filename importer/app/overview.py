@@ -149,8 +149,8 @@ def publication_state(stored: StoredDocument, served: str | None = None) -> Publ
 def entry_of(stored: StoredDocument) -> GalleryEntry | Reason:
     """Return what LocalAI would be shown of a document, or why there is no such entry."""
     try:
-        if not stored.fits_schema:
-            stored.check()
+        if stored.fault is not None:
+            raise stored.fault
         check_named(stored.data)
         made: GalleryEntry | Reason = entry(stored.data, stored.receipt)
     except (DocumentError, UsageError) as error:

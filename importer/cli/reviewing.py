@@ -171,7 +171,7 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
 
 def _page(stored: StoredDocument) -> dict[str, object]:
     """Return everything that a reviewer is shown, effective values and losses of an entry included."""
-    found = losses(stored.data, stored.receipt) if stored.fits_schema else None
+    found = losses(stored.data, stored.receipt) if stored.fault is None else None
     shown = page(stored)
     unknown = [error.message for _, error in lacking(stored.data)]
     return {

@@ -203,7 +203,8 @@ class StoreReason(ReasonKind):
 class StoredDocument:
     """A document on disk: text, data and their digest, and its receipt if there is a readable one.
 
-    ``own``  whether nobody else writes its receipt, as in the database of a service.
+    ``own``     whether nobody else writes its receipt, as in the database of a service.
+    ``misfit``  the error of data that do not fit the schema; a service writes none.
     """
 
     path: Path
@@ -212,6 +213,7 @@ class StoredDocument:
     digest: str
     receipt: Receipt | None
     own: bool = False
+    misfit: DocumentError | None = None
 
     @property
     def name(self) -> str:
@@ -258,12 +260,6 @@ class StoredDocument:
         return str((self.path.parent / model).absolute())
 
     @property
-    def fits_schema(self) -> bool:
-        """Return whether the data fit the schema; a reader of an unchecked document asks that."""
-        whole = schema.load("document")
-        return schema.accepts(whole, self.data, whole)
-
-    @property
     def facts(self) -> RecordedFacts | None:
         """Return the facts of the model that its import recorded."""
         return recorded_facts(self.receipt)
@@ -293,10 +289,9 @@ class StoredDocument:
         try:
             if not self.own:
                 self.check_receipt()
-                schema.check("document", self.data, self.path)
         except DocumentError as error:
             return error
-        return None
+        return self.misfit
 
     @property
     def review(self) -> Review | Invalid:
@@ -444,7 +439,16 @@ def load(path: Path, *, details: bool = True) -> StoredDocument:
         problem = why(error) if isinstance(error, OSError) else Reason(TextReason.NOT_UTF8)
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
-    return StoredDocument(path, text, data, digest(data), _receipt(receipt_path(path), details=details))
+    receipt = _receipt(receipt_path(path), details=details)
+    return StoredDocument(path, text, data, digest(data), receipt, misfit=_misfit(data, path))
+
+
+def _misfit(data: Document, path: Path) -> DocumentError | None:
+    try:
+        schema.check("document", data, path)
+    except DocumentError as error:
+        return error
+    return None
 
 
 def _is_document(name: str) -> bool:

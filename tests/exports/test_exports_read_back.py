@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -47,6 +47,9 @@ from tests.exporting import (
 
 @pytest.mark.slow
 @given(documents(), st.sampled_from(("gpu", "cpu")))
+@example(
+    {"name": "0", "backend": "vllm-mlx", "parameters": {"model": "acme/Tiny-8B"}, "options": ["a:\\"]}, "gpu"
+)
 @settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 def test_any_document_reads_back_to_the_same_values(document: dict[str, Any], device: Any) -> None:
     kinds: set[str] = set()
