@@ -9,7 +9,7 @@ their own words (``cli.messages``, ``service.messages``). No code reads a senten
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+from enum import EnumType, StrEnum
 from typing import Any, Final, Self
 
 Value = object  # JSON values, paths, other reasons, and sequences of them
@@ -17,12 +17,22 @@ Fields = Mapping[str, Any]
 Text = str | Callable[[Fields], str]
 
 
-class ReasonKind(StrEnum):
-    """Kinds of reasons, each with its text: ``NO_CALL = "no-call", "the model wrote no call"``.
+class _Named(EnumType):
+    """Gives each member its name as its value: ``NO_CALL`` is ``no-call``."""
 
-    ``text``   a format string over the reason's fields, or a function of them.
-    ``short``  what decided, in at most three words and never the value, for a comment in YAML and for tables;
-               empty for a kind that decides nothing.
+    def __new__(cls, name: str, bases: tuple[type, ...], members: Any, **more: Any) -> Any:
+        for kind in members._member_names:  # noqa: SLF001 - public from Python 3.13 on
+            texts = members[kind] if isinstance(members[kind], tuple) else (members[kind],)
+            dict.__setitem__(members, kind, (kind.lower().replace("_", "-"), *texts))
+        return super().__new__(cls, name, bases, members, **more)
+
+
+class ReasonKind(StrEnum, metaclass=_Named):
+    """Kinds of reasons, each with its text: ``NO_CALL = "the model wrote no call"``.
+
+    ``text``   a format string over the reason's fields, or a function of them, alone in a tuple.
+    ``short``  behind it: what decided, in at most three words and never the value, for a comment in YAML and
+               for tables; empty for a kind that decides nothing.
     """
 
     _value_: str

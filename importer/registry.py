@@ -22,10 +22,10 @@ Part = TypeVar("Part")
 class PartReason(ReasonKind):
     """Why a part of a package cannot be used; ``TEXT`` is for the package's own reasons."""
 
-    FAILED = "failed", "it failed with {error}"
-    TAKEN = "taken", "the name belongs to {owner}"
-    TEXT = "text", "{text}"
-    WRONG_TYPE = "wrong-type", "{value} is no such part"
+    FAILED = "it failed with {error}"
+    TAKEN = "the name belongs to {owner}"
+    TEXT = "{text}"
+    WRONG_TYPE = "{value} is no such part"
 
 
 class Registry(dict[str, Part]):

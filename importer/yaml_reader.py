@@ -39,22 +39,22 @@ def _syntax_text(fields: Fields) -> str:
 class YamlReason(ReasonKind):
     """Reasons why a text is rejected."""
 
-    SYNTAX = "syntax", _syntax_text
-    CHARACTER = "character", "the character U+{code} is not allowed; write it as an escape"
-    LONG = "long", "it has more than {most:,} characters"
-    DEEP = "deep", "it is nested deeper than {most} levels"
-    MANY = "many", "it holds more than {most:,} values, those of an alias counted each time"
-    ENDLESS = "endless", "the alias {name!r} stands inside of what it stands for"
-    EMPTY = "empty", "it holds nothing"
-    SEVERAL = "several", "a second document begins here"
-    ALIAS = "alias", "found undefined alias {name!r}"
-    ANCHOR = "anchor", "found duplicate anchor {name!r}"
-    TAG = "tag", "could not determine a constructor for the tag {tag!r}"
-    VALUE = "value", "{value!r} is not of the type {tag}"
-    KEY = "key", "a list or a map is no key"
-    NUMBER_KEY = "number-key", "{key} is no key"
-    TWICE = "twice", "{key}: it stands on line {line} already"
-    MERGE = "merge", "only maps can be merged"
+    SYNTAX = (_syntax_text,)
+    CHARACTER = "the character U+{code} is not allowed; write it as an escape"
+    LONG = "it has more than {most:,} characters"
+    DEEP = "it is nested deeper than {most} levels"
+    MANY = "it holds more than {most:,} values, those of an alias counted each time"
+    ENDLESS = "the alias {name!r} stands inside of what it stands for"
+    EMPTY = "it holds nothing"
+    SEVERAL = "a second document begins here"
+    ALIAS = "found undefined alias {name!r}"
+    ANCHOR = "found duplicate anchor {name!r}"
+    TAG = "could not determine a constructor for the tag {tag!r}"
+    VALUE = "{value!r} is not of the type {tag}"
+    KEY = "a list or a map is no key"
+    NUMBER_KEY = "{key} is no key"
+    TWICE = "{key}: it stands on line {line} already"
+    MERGE = "only maps can be merged"
 
 
 class YamlError(ValueError):

@@ -117,15 +117,15 @@ FAULTS = (
     Fault("tools never shown", "{%- if tools -%}", "{%- if tools and false -%}", Kind.TOOLS_LOST),
     Fault(
         "tools without a system turn only", "{%- if tools -%}", "{%- if tools and not system -%}",
-        Kind.TOOLS_WITHOUT_SYSTEM,
+        Kind.TOOLS_ONLY_WITHOUT_SYSTEM,
     ),
     Fault(
         "tools with a system turn only", "{%- if tools -%}", "{%- if tools and system -%}",
-        Kind.TOOLS_WITH_SYSTEM,
+        Kind.TOOLS_ONLY_WITH_SYSTEM,
     ),
     Fault(
         "tools before the first result only", "{%- if tools -%}",
-        "{%- if tools and messages[-1].role != 'tool' -%}", Kind.TOOLS_AFTER_RESULT,
+        "{%- if tools and messages[-1].role != 'tool' -%}", Kind.TOOLS_LOST_AFTER_RESULT,
     ),
     Fault("const dropped", " and not one.const", "", Kind.LOST, Field.CONST, (1,)),
     Fault(

@@ -14,12 +14,12 @@ MORE = (
     ),
     Fault(
         "tools with ASCII escapes", "tool | tojson", "tool | tojson(ensure_ascii=true)",
-        Kind.ASCII, Field.TOOL_DESCRIPTION, (1, 2, 3, 4), JSON,
+        Kind.ASCII_ESCAPED, Field.TOOL_DESCRIPTION, (1, 2, 3, 4), JSON,
     ),
     Fault(
         "results with ASCII escapes", "said(m.content) ~ '\\n</tool_response>'",
         "said(m.content) | tojson(ensure_ascii=true) ~ '\\n</tool_response>'",
-        Kind.ASCII, Field.RESULT, (1, 2, 3),
+        Kind.ASCII_ESCAPED, Field.RESULT, (1, 2, 3),
     ),
 )  # fmt: skip
 

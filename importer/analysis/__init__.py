@@ -30,7 +30,7 @@ STUDIES = 32  # analyses of templates that a process keeps, of about 0.3 MiB eac
 class AnalysisReason(ReasonKind):
     """Reasons why a repository gives no decision."""
 
-    NOTHING = "nothing", "it names no architecture and lists no weights"
+    NOTHING = "it names no architecture and lists no weights"
 
 
 @frozen

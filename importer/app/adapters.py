@@ -40,15 +40,15 @@ HEADS = ("classifier", "score")  # the modules beside LoRA that it loads
 class AdapterReason(ReasonKind):
     """What an adapter is, and what speaks against it."""
 
-    NO_ADAPTER = "no-adapter", "{adapter} has no adapter_config.json of a LoRA adapter in the form of peft"
-    NO_ENGINE = "no-engine", "{engine} serves no adapters of peft; vllm and sglang do"
-    NO_NAME = "no-name", "{name!r} is not made of letters, digits, '.', '_', ':' and '-'"
-    SAME_NAME = "same-name", "two adapters have the name {name}; put NAME= before one"
-    UNPINNED = "unpinned", "{engine} fetches the newest commit of {adapters:and}"
-    OTHER_BASE = "other-base", "{adapter} was trained on {base}, and this is {model}"
-    NO_BASE = "no-base", "{adapter} names no base model, so nothing shows that it fits {model}"
-    FEATURE = "feature", "{engine} refuses {adapter} for its {feature}"
-    TOO_HIGH = "too-high", "{adapter} has rank {rank}, and {engine} takes {most} at most"
+    NO_ADAPTER = "{adapter} has no adapter_config.json of a LoRA adapter in the form of peft"
+    NO_ENGINE = "{engine} serves no adapters of peft; vllm and sglang do"
+    NO_NAME = "{name!r} is not made of letters, digits, '.', '_', ':' and '-'"
+    SAME_NAME = "two adapters have the name {name}; put NAME= before one"
+    UNPINNED = "{engine} fetches the newest commit of {adapters:and}"
+    OTHER_BASE = "{adapter} was trained on {base}, and this is {model}"
+    NO_BASE = "{adapter} names no base model, so nothing shows that it fits {model}"
+    FEATURE = "{engine} refuses {adapter} for its {feature}"
+    TOO_HIGH = "{adapter} has rank {rank}, and {engine} takes {most} at most"
 
 
 @frozen

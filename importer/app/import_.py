@@ -58,14 +58,11 @@ if TYPE_CHECKING:
 class OfferReason(ReasonKind):
     """Why an engine's version cannot be started with a value."""
 
-    CLIENTS_SEND = "clients-send", "{engine} cannot be started with it: clients have to send it"
-    NO_STOP_WORDS = "no-stop-words", "{engine} heeds no stop words, neither at its start nor in requests"
+    CLIENTS_SEND = "{engine} cannot be started with it: clients have to send it"
+    NO_STOP_WORDS = "{engine} heeds no stop words, neither at its start nor in requests"
     STANDS_IN = (
-        "stands-in",
-        (
-            "{words:and} stands in for an end token that the files lack, and {limit}; add {words:and} to "
-            "eos_token_id in generation_config.json"
-        ),
+        "{words:and} stands in for an end token that the files lack, and {limit}; add {words:and} to "
+        "eos_token_id in generation_config.json"
     )
 
 

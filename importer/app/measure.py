@@ -61,17 +61,16 @@ OF_MEMORY = frozenset({
 class UnmeasuredReason(ReasonKind):
     """Why the memory of a document is not measured."""
 
-    NOT_READ = "not-read", "only vLLM's starts are measured, and its engine is {engine}"
+    NOT_READ = "only vLLM's starts are measured, and its engine is {engine}"
     OTHER_DEVICE = (
-        "other-device",
-        "it is for {device}, and {here} is here; name a machine that has it, or import it for this one",
+        "it is for {device}, and {here} is here; name a machine that has it, or import it for this one"
     )
-    NO_DEVICE = "no-device", "it is for no device; import it for the one that is measured"
-    LIE = "lie", "{why}: the log is not believed"
-    NO_ROOM = "no-room", "{problem}; {parts}"
-    NO_LOG = "no-log", "the log {path} cannot be read: {problem}"
-    OTHER_MODEL = "other-model", "the log has weights of {found}, and those of this model are {own}"
-    OTHER_CARD = "other-card", "the log is of a card with {total}, and it is for {device}, with {memory}"
+    NO_DEVICE = "it is for no device; import it for the one that is measured"
+    LIE = "{why}: the log is not believed"
+    NO_ROOM = "{problem}; {parts}"
+    NO_LOG = "the log {path} cannot be read: {problem}"
+    OTHER_MODEL = "the log has weights of {found}, and those of this model are {own}"
+    OTHER_CARD = "the log is of a card with {total}, and it is for {device}, with {memory}"
 
 
 def measure(

@@ -44,15 +44,15 @@ KINDS = ("chat", "base", "guard", "ocr", "translation")
 class PreferenceReason(ReasonKind):
     """Why a preference is not valid."""
 
-    FORM = "form", "{given!r} does not have the form key=value"
-    SET_TOO = "set-too", "{key} is set by the same request"
-    NOT_ONE_OF = "not-one-of", "{key} is one of {known}"
-    NO_PARSER = "no-parser", "{key} is the name of a parser, or none"
-    NOT_SET_SO = "not-set-so", "{key} is not set this way"
-    CONTROL = "control", "the value of {key} holds control characters"
-    EMPTY = "empty", "the value of {key} is empty; write null to leave it unset"
-    UNCLOSED = "unclosed", "the value of {key} begins like JSON, and is neither JSON nor YAML"
-    NEAR = "near", "Did you mean {names:or}?"
+    FORM = "{given!r} does not have the form key=value"
+    SET_TOO = "{key} is set by the same request"
+    NOT_ONE_OF = "{key} is one of {known}"
+    NO_PARSER = "{key} is the name of a parser, or none"
+    NOT_SET_SO = "{key} is not set this way"
+    CONTROL = "the value of {key} holds control characters"
+    EMPTY = "the value of {key} is empty; write null to leave it unset"
+    UNCLOSED = "the value of {key} begins like JSON, and is neither JSON nor YAML"
+    NEAR = "Did you mean {names:or}?"
 
 
 def parse(

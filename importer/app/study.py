@@ -50,8 +50,8 @@ _LATER = {Rule.TEMPLATE_FORMAT: Rule.TEMPLATE_INSTRUCTIONS}
 class DecidingReason(ReasonKind):
     """Why nothing can be decided with the template that was given."""
 
-    NOT_RENDERED = "not-rendered", "it cannot be rendered: {problem}"
-    NO_TEXT = "no-text", "no case gave a text"
+    NOT_RENDERED = "it cannot be rendered: {problem}"
+    NO_TEXT = "no case gave a text"
 
 
 @frozen

@@ -44,21 +44,17 @@ def _weights_for_mlx(fields: Fields) -> str:
 class TargetReason(ReasonKind):
     """Why a document cannot be written for an engine."""
 
-    TEMPLATE_UNKNOWN = "template-unknown", "how {backend} is started with another chat template is not known"
-    CALLS_UNREAD = "calls-unread", "{backend} reads none of its calls; it reads {known}"
-    FRONTEND_OF_VLLM = (
-        "frontend-of-vllm",
-        "only vLLM has several frontends, and the document is for {backend}",
-    )
-    WEIGHTS_FOR_MLX = "weights-for-mlx", _weights_for_mlx
+    TEMPLATE_UNKNOWN = "how {backend} is started with another chat template is not known"
+    CALLS_UNREAD = "{backend} reads none of its calls; it reads {known}"
+    FRONTEND_OF_VLLM = "only vLLM has several frontends, and the document is for {backend}"
+    WEIGHTS_FOR_MLX = (_weights_for_mlx,)
     OTHER_KIND = (
-        "other-kind",
         lambda fields: (
             f"importer starts {fields['backend']} for models that generate text; this is "
             f"{KINDS[fields['of']]}, and {' or '.join(fields['served'])} serves it"
         ),
     )
-    REQUIRED = "required", "a document for one device alone requires a device"
+    REQUIRED = "a document for one device alone requires a device"
 
 
 @frozen

@@ -65,30 +65,21 @@ class TemplateFault(ReasonKind):
     """What an engine makes of a template that is none, or that its loader does not open."""
 
     ENTRY = (
-        "entry",
-        (
-            "{file} has a list of chat templates with an entry that lacks its name or its template; no "
-            "engine loads this tokenizer"
-        ),
+        "{file} has a list of chat templates with an entry that lacks its name or its template; no "
+        "engine loads this tokenizer"
     )
-    NOT_TEXT = "not-text", "the chat template in {file} is not text; engines refuse every conversation"
+    NOT_TEXT = "the chat template in {file} is not text; engines refuse every conversation"
     MISSING = (
-        "missing",
-        (
-            "no file has a chat template, so {engine} refuses every chat or makes up a prompt; add the chat "
-            "template of the original model"
-        ),
+        "no file has a chat template, so {engine} refuses every chat or makes up a prompt; add the chat "
+        "template of the original model"
     )
-    EMPTY = "empty", "the chat template in {file} is empty, and engines use it in place of any other"
-    UNOPENED = "unopened", _unopened
+    EMPTY = "the chat template in {file} is empty, and engines use it in place of any other"
+    UNOPENED = (_unopened,)
     UNOPENED_TOOLS = (
-        "unopened-tools",
-        (
-            "the engine reads the chat template in {file} for requests without tools alone, so that requests "
-            "with tools are refused; {offer} would serve both"
-        ),
+        "the engine reads the chat template in {file} for requests without tools alone, so that requests "
+        "with tools are refused; {offer} would serve both"
     )
-    OFFERED = "offered", "the template {template}"
+    OFFERED = "the template {template}"
 
 
 @frozen

@@ -23,19 +23,13 @@ Spelling = tuple[tuple[str, str], ...]  # each mark of a template with the one i
 class OverrideReason(ReasonKind):
     """Reasons why a template cannot replace the model's own."""
 
-    CHARACTERS = "characters", "it holds characters that no file of text has"
-    NOTHING_TO_DRESS = (
-        "nothing-to-dress",
-        "the model has no chat template of its own whose turns could be kept; give a file",
-    )
-    NOT_OBSERVED = (
-        "not-observed",
-        "no validation of this document has seen the model write calls in marks of its own",
-    )
-    NO_FILE = "no-file", "file not found; known names: {known}"
-    NO_NAME = "no-name", "the repository has no template of that name; it has {known}"
-    UNREADABLE = "unreadable", "the file cannot be read ({problem})"
-    SIZE = "size", "a template has 1 to {limit:,} characters"
+    CHARACTERS = "it holds characters that no file of text has"
+    NOTHING_TO_DRESS = "the model has no chat template of its own whose turns could be kept; give a file"
+    NOT_OBSERVED = "no validation of this document has seen the model write calls in marks of its own"
+    NO_FILE = "file not found; known names: {known}"
+    NO_NAME = "the repository has no template of that name; it has {known}"
+    UNREADABLE = "the file cannot be read ({problem})"
+    SIZE = "a template has 1 to {limit:,} characters"
 
 
 @frozen

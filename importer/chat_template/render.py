@@ -45,10 +45,10 @@ class RenderJob:
 class RefusalReason(ReasonKind):
     """Reasons why a rendering gives no text."""
 
-    RAISED = "raised", "{words}"
-    LENGTH = "length", "writes more than {limit:,} characters"
-    MEMORY = "memory", "needs more memory than a rendering may take"
-    TIME = "time", "took more than {seconds:g} s of processor time"
+    RAISED = "{words}"
+    LENGTH = "writes more than {limit:,} characters"
+    MEMORY = "needs more memory than a rendering may take"
+    TIME = "took more than {seconds:g} s of processor time"
 
 
 @frozen

@@ -19,18 +19,15 @@ OF_ONE_VALUE = frozenset({"null", "numeric-text", "quotes", "newlines", "non-asc
 class TemplateProblem(ReasonKind):
     """Reasons why a case yields no sample."""
 
-    ANSWER_ABSENT = "answer-absent", "the answer is not in what the template writes"
-    ARGUMENTS_ABSENT = "arguments-absent", "arguments are not in what the template writes"
-    ARGUMENTS_GARBLED = (
-        "arguments-garbled",
-        "the template writes the argument in a form that cannot be read back",
-    )
-    BLOCK_CLOSED = "block-closed", "the prompt closes the block before anything is written"
-    CALL_ABSENT = "call-absent", "the call is not in what the template writes"
-    MESSAGE_PRINTED = "message-printed", "the template prints the message itself"
-    REASONING_DROPPED = "reasoning-dropped", "reasoning beside a call is dropped"
-    REFUSED = "refused", "{words}"
-    TEXT_DROPPED = "text-dropped", "text beside the call is dropped"
+    ANSWER_ABSENT = "the answer is not in what the template writes"
+    ARGUMENTS_ABSENT = "arguments are not in what the template writes"
+    ARGUMENTS_GARBLED = "the template writes the argument in a form that cannot be read back"
+    BLOCK_CLOSED = "the prompt closes the block before anything is written"
+    CALL_ABSENT = "the call is not in what the template writes"
+    MESSAGE_PRINTED = "the template prints the message itself"
+    REASONING_DROPPED = "reasoning beside a call is dropped"
+    REFUSED = "{words}"
+    TEXT_DROPPED = "text beside the call is dropped"
 
 
 class Function(TypedDict):

@@ -21,7 +21,6 @@ class PinReason(ReasonKind):
     """Reasons for template variables in a document."""
 
     DEFAULT_UNSAID = (
-        "default-unsaid",
         (
             "{parser} reads every answer only where the template's own default is named, so the document "
             "names it"

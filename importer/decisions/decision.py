@@ -26,20 +26,16 @@ class PromptVerdict(ReasonKind):
     """What a frontend's prompts as a whole show."""
 
     FORMAT = (
-        "format",
         (
             "{engine} with contents {form} renders {equal} of {of} conversations as transformers does; with "
             "its own choice {lost} lose text"
         ),
         "{engine}",
     )
-    DIFFER = (
-        "differ",
-        "{engine} renders {equal} of {of} conversations as transformers does, and loses no text; {first}",
-    )
-    LOST = "lost", _lost
-    NOT_STARTED = "not-started", "the prompts of the frontend are not known: {problem}"
-    OTHER_PROMPT = "other-prompt", "{engine} renders the prompt otherwise: {first}", "prompts differ"
+    DIFFER = "{engine} renders {equal} of {of} conversations as transformers does, and loses no text; {first}"
+    LOST = (_lost,)
+    NOT_STARTED = "the prompts of the frontend are not known: {problem}"
+    OTHER_PROMPT = "{engine} renders the prompt otherwise: {first}", "prompts differ"
 
 
 @frozen
@@ -155,11 +151,11 @@ class Preferences:
 class WeighReason(ReasonKind):
     """Reasons why a value won or lost."""
 
-    SET_BY_USER = "set-by-user", "set by the user", "set by user"
-    USER_DECIDES = "user-decides", "the user decides"
-    STANDS_BESIDE = "stands-beside", "{words} stands beside it"
-    HIGHER_PRECEDENCE = "heard-first", "{source} is heard first"
-    LOST = "lost", "{why}; it said: {said}"
+    SET_BY_USER = "set by the user", "set by user"
+    USER_DECIDES = "the user decides"
+    STANDS_BESIDE = "{words} stands beside it"
+    HIGHER_PRECEDENCE = "{source} is heard first"
+    LOST = "{why}; it said: {said}"
 
 
 def ranked(facts: Iterable[Evidence]) -> list[Evidence]:

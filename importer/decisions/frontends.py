@@ -39,28 +39,19 @@ class FrontendReason(ReasonKind):
     """Reasons for parsers that follow from the frontend."""
 
     BUILT_IN = (
-        "built-in",
         "the Rust frontend of {engine} reads this model by code of its own, and rejects every parser",
         "{engine}",
     )
-    ELSEWHERE = "elsewhere", _elsewhere
+    ELSEWHERE = (_elsewhere,)
     GUESSED = (
-        "guessed",
-        (
-            "the Rust frontend of {engine} takes {parser} by the model's name; vllm serve drops the option "
-            "against it"
-        ),
+        "the Rust frontend of {engine} takes {parser} by the model's name; vllm serve drops the option "
+        "against it"
     )
     ONE_FOR_BOTH = (
-        "one-for-both",
         "{parser} reads calls and reasoning in one, and {engine} starts with it for both",
         "both kinds",
     )
-    NOT_ONE_FOR_BOTH = (
-        "not-one-for-both",
-        "{parser} reads calls and reasoning in one, and {other} is set beside it",
-        "both kinds",
-    )
+    NOT_ONE_FOR_BOTH = "{parser} reads calls and reasoning in one, and {other} is set beside it", "both kinds"
 
 
 def elsewhere(target: Target, key: str, name: str) -> Reason | None:
@@ -142,13 +133,11 @@ class DerivedReason(ReasonKind):
     """Reasons for the parser ``hf``, and its limits."""
 
     DERIVED = (
-        "derived",
         "a response template derived from the chat template makes hf read every case; the document holds it",
         "derived template",
     )
     LIMITS = (
-        "limits",
-        "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false",
+        "the parser hf rejects strict tools, a required or named tool choice and parallel_tool_calls=false"
     )
 
 

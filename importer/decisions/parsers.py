@@ -45,14 +45,13 @@ def _templates(fields: Fields) -> str:
 class ForeignReason(ReasonKind):
     """Reasons for parsers under an override of the model's own template."""
 
-    TOOLS_BY_TEMPLATE = "tools-given", "the user gives it tools with a chat template; it said: {said}"
+    TOOLS_GIVEN = "the user gives it tools with a chat template; it said: {said}"
     GIVEN = (
-        "given",
         "read from another chat template ({template}), so it shows nothing about the model",
         "template {template}",
     )
-    OWN = "own", "the calls are the model's own, in a changed template ({template})", "template {template}"
-    WOULD_OFFER = "would-offer", _templates
+    OWN = "the calls are the model's own, in a changed template ({template})", "template {template}"
+    WOULD_OFFER = (_templates,)
 
 
 def under_override(
@@ -67,8 +66,7 @@ def under_override(
     silent = [e for e in claims if e.value is None]
     decision = decide([e for e in claims if e.value is not None])
     lost = tuple(
-        RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_BY_TEMPLATE, said=e.reason))
-        for e in silent
+        RejectedCandidate(None, e.source, Reason(ForeignReason.TOOLS_GIVEN, said=e.reason)) for e in silent
     )
     return _declared(replace(decision, overruled=decision.overruled + lost), template)
 
@@ -112,64 +110,41 @@ def _fails(fields: Fields) -> str:
 class ParserReason(ReasonKind):
     """Reasons why a parser was chosen, refuted or left out."""
 
-    SILENT = "silent", of_kind("{of} neither calls tools nor reasons, so it gets no parser"), "no chat"
-    LOWER_PRECEDENCE = "heard-later", "a rule of lower precedence"
-    USER_REFUTED = "user-refuted", "the proof refutes it: {problem}"
-    PROOF_AGREES = "proof-agrees", "the proof agrees"
-    NOT_REGISTERED = (
-        "not-registered",
-        lambda fields: f"{fields['engine']} has no {NOUNS[fields['field']][0]} of that name",
-    )
-    KNOWN_TO_HAVE_NONE = "known-to-have-none", "{source} knows this family to have none"
-    READ_NOT_TRAINED = (
-        "read-not-trained",
-        "a template that {parsers} can read does not show that the model was trained for it",
-    )
+    SILENT = of_kind("{of} neither calls tools nor reasons, so it gets no parser"), "no chat"
+    LOWER_PRECEDENCE = "a rule of lower precedence"
+    USER_REFUTED = "the proof refutes it: {problem}"
+    PROOF_AGREES = "the proof agrees"
+    NOT_REGISTERED = (lambda fields: f"{fields['engine']} has no {NOUNS[fields['field']][0]} of that name",)
+    KNOWN_TO_HAVE_NONE = "{source} knows this family to have none"
+    READ_NOT_TRAINED = "a template that {parsers} can read does not show that the model was trained for it"
     READS_EVERY_CALL = (
-        "reads-every-call",
         "the tables know of no tools in this family; its template offers them, and {parser} reads every call",
         "against the tables",
     )
-    REFUTED = "refuted", "refuted: {problem}"
-    NOT_JUDGED = "not-judged", "this machine kept {parsers:and} from a verdict: {problem}"
-    NONE_READS = "none-reads", "no parser of {engine} reads what the template writes"
-    BEATEN = "beaten", "{problem}"
-    SAME_EFFECT = (
-        "same-effect",
-        "whole, streamed and in the grammar, the results of {parsers:and} are the same",
-    )
-    TOOLS_UNSEEN = "tools-unseen", "the template never shows the tools, and no other evidence names a parser"
-    UNSETTLED = (
-        "unsettled",
-        "the template writes the markers of {parser}, so a failure is no proof against it: {problem}",
-    )
+    REFUTED = "refuted: {problem}"
+    NOT_JUDGED = "this machine kept {parsers:and} from a verdict: {problem}"
+    NONE_READS = "no parser of {engine} reads what the template writes"
+    BEATEN = "{problem}"
+    SAME_EFFECT = "whole, streamed and in the grammar, the results of {parsers:and} are the same"
+    TOOLS_UNSEEN = "the template never shows the tools, and no other evidence names a parser"
+    UNSETTLED = "the template writes the markers of {parser}, so a failure is no proof against it: {problem}"
     ONLY_LIBERAL = (
-        "only-liberal",
-        "these read almost anything that looks like a call, and nothing else speaks for one of them",
+        "these read almost anything that looks like a call, and nothing else speaks for one of them"
     )
-    FORBIDDEN = "forbidden", _forbidden
-    TAKEN_BY_ITSELF = "taken-by-itself", "{engine} takes it by itself"
-    TAKES_ANOTHER = "takes-another", _takes_another
-    LABELLED = "labelled", "for {file} has {quote}; take this key out of the served copy"
-    THINKS_OPENED = (
-        "thinks-opened",
-        "the generation prompt opens a reasoning block with {marker}, so the model thinks",
-    )
-    THINKS_SWITCHED = "thinks-switched", "the template switches reasoning by {switch}, so the model thinks"
-    FAILS = "fails", _fails
-    FAILS_STREAMED = (
-        "fails-streamed",
-        "{parser} loses {cases:and} where the answer is streamed token by token",
-    )
+    FORBIDDEN = (_forbidden,)
+    TAKEN_BY_ITSELF = "{engine} takes it by itself"
+    TAKES_ANOTHER = (_takes_another,)
+    LABELLED = "for {file} has {quote}; take this key out of the served copy"
+    THINKS_OPENED = "the generation prompt opens a reasoning block with {marker}, so the model thinks"
+    THINKS_SWITCHED = "the template switches reasoning by {switch}, so the model thinks"
+    FAILS = (_fails,)
+    FAILS_STREAMED = "{parser} loses {cases:and} where the answer is streamed token by token"
     SWITCH_UNTRIED = (
-        "switch-untried",
-        (
-            "no engine at hand shows whether {parser} follows the template's switch {switch}; if not, an "
-            "answer without thinking has null content"
-        ),
+        "no engine at hand shows whether {parser} follows the template's switch {switch}; if not, an "
+        "answer without thinking has null content"
     )
-    PAIR_LOSES = "pair-loses", "{parser} beside {tool_parser} loses an answer: {problem}"
-    LOSES_PLAIN = "loses-plain", "the template shows no reasoning, and its plain answer is lost: {problem}"
+    PAIR_LOSES = "{parser} beside {tool_parser} loses an answer: {problem}"
+    LOSES_PLAIN = "the template shows no reasoning, and its plain answer is lost: {problem}"
 
 
 def _nothing_known_text(fields: Fields) -> str:
@@ -181,18 +156,12 @@ def _nothing_known_text(fields: Fields) -> str:
 class Unavailable(ReasonKind):
     """Reasons for a missing proof or parser."""
 
-    NOTHING_KNOWN = "nothing-known", _nothing_known_text
-    NOTHING_RENDERED = "nothing-rendered", "not proved: there was nothing to render"
-    NOT_RUN_HERE = (
-        "not-run-here",
-        "not proved: the importer does not run {engine}, so its parsers were not asked",
-    )
-    NOT_INSTALLED = (
-        "not-installed",
-        "not proved: {engine} is not installed, so its own parsers did not read the template",
-    )
-    NOT_KNOWN = "not-known", "not proved: importer does not know the parsers of {engine} {version}"
-    NOT_FETCHED = "not-fetched", "not proved: {problem}"
+    NOTHING_KNOWN = (_nothing_known_text,)
+    NOTHING_RENDERED = "not proved: there was nothing to render"
+    NOT_RUN_HERE = "not proved: the importer does not run {engine}, so its parsers were not asked"
+    NOT_INSTALLED = "not proved: {engine} is not installed, so its own parsers did not read the template"
+    NOT_KNOWN = "not proved: importer does not know the parsers of {engine} {version}"
+    NOT_FETCHED = "not proved: {problem}"
 
 
 SILENT_KINDS = TASKS | {"base", "guard", "ocr", "translation"}

@@ -37,10 +37,10 @@ REASONING = "reasoning_parser"
 ON_TOOLS = frozenset(
     {
         CoverageKind.TOOLS_LOST, CoverageKind.TOOLS_REFUSED, CoverageKind.NO_TOOLS,
-        CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_WITHOUT_SYSTEM,
+        CoverageKind.TOOLS_ONLY_WITH_SYSTEM, CoverageKind.TOOLS_ONLY_WITHOUT_SYSTEM,
     }
 )  # fmt: skip
-KINDS_OF_TOOLS = frozenset({CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER})
+KINDS_OF_TOOLS = frozenset({CoverageKind.TOOLS_LOST_AFTER_RESULT, CoverageKind.TOOLS_LOST_LATER})
 
 
 HIDDEN_TEXTS = {
@@ -70,27 +70,21 @@ def _offer(fields: Fields) -> str:
 class CoverageEffect(ReasonKind):
     """Reasons for a tool parser whose tools do not reach the prompt."""
 
-    HIDDEN = "tools-hidden", _hidden
-    SOMETIMES = "tools-sometimes", _sometimes
-    OFF = (
-        "tools-off",
-        "the chat template never shows tools, and nothing else names {parser}, so tools are off",
-    )
-    OFFER = "template-offered", _offer
-    LOSES = "loses", "in the chat template {problem}"
+    TOOLS_HIDDEN = (_hidden,)
+    TOOLS_SOMETIMES = (_sometimes,)
+    TOOLS_OFF = "the chat template never shows tools, and nothing else names {parser}, so tools are off"
+    TEMPLATE_OFFERED = (_offer,)
+    LOSES = "in the chat template {problem}"
 
 
 class SwitchReason(ReasonKind):
     """Reasons about variables of a request that turn reasoning on and off."""
 
     UNHEARD = (
-        "unheard",
-        (
-            "the parser {parser} listens to the switch {switch}, and the chat template has none: a client "
-            "that sets {switch} to false gets the reasoning as content"
-        ),
+        "the parser {parser} listens to the switch {switch}, and the chat template has none: a client "
+        "that sets {switch} to false gets the reasoning as content"
     )
-    HEEDS = "heeds", "the parser {parser} listens to {names:and}"
+    HEEDS = "the parser {parser} listens to {names:and}"
 
 
 def switches(decisions: Mapping[str, Decision], facts: Sequence[Evidence]) -> dict[str, Decision]:
@@ -139,16 +133,18 @@ def _tool_parser(
     """Return the decision on the tool parser by whether the tools reach the prompt."""
     if request_coverage["tools"] == "shown" or not isinstance(decision, Chosen):
         offers = _offers(request_coverage, target) if isinstance(decision, Undecided) else ()
-        named = tuple(offer for offer in offers if offer.kind is CoverageEffect.OFFER)
+        named = tuple(offer for offer in offers if offer.kind is CoverageEffect.TEMPLATE_OFFERED)
         return replace(decision, why=(*decision.why, *named)) if named else decision
     findings = [CoverageFinding.from_json(data) for data in request_coverage["findings"]]
     shown = next((f for f in findings if f.kind in ON_TOOLS), None)
     offers = _offers(request_coverage, target)
     if request_coverage["tools"] == "sometimes":
-        system = shown is not None and shown.kind is CoverageKind.TOOLS_WITH_SYSTEM
-        note = warning(Reason(CoverageEffect.SOMETIMES, with_system=system))
+        system = shown is not None and shown.kind is CoverageKind.TOOLS_ONLY_WITH_SYSTEM
+        note = warning(Reason(CoverageEffect.TOOLS_SOMETIMES, with_system=system))
     else:
-        note = warning(Reason(CoverageEffect.HIDDEN, parser=decision.value, tools=request_coverage["tools"]))
+        note = warning(
+            Reason(CoverageEffect.TOOLS_HIDDEN, parser=decision.value, tools=request_coverage["tools"])
+        )
     if decision.status == "user":
         return replace(decision, why=(*decision.why, note, *offers))
     names = [e for e in facts if e.key == TOOLS and e.rule.names_parsers and e.value is not None]
@@ -161,7 +157,7 @@ def _tool_parser(
         return replace(decision, status="table", why=(*decision.why, note, *offers))
     if request_coverage["tools"] == "broken":
         return replace(decision, status="declared", why=(*decision.why, note))
-    off = Reason(CoverageEffect.OFF, parser=decision.value)
+    off = Reason(CoverageEffect.TOOLS_OFF, parser=decision.value)
     lost = RejectedCandidate(decision.value, Source.PROOF, off)
     return Undecided((off, *offers), (*decision.overruled, lost))
 
@@ -174,7 +170,7 @@ def _offers(request_coverage: Mapping[str, Any], target: Target) -> tuple[Reason
     if not ours:
         # Without calls in the template, calls of ours are left.
         return (Reason(ForeignReason.WOULD_OFFER, templates=target.templates),) if target.templates else ()
-    return (Reason(CoverageEffect.OFFER, templates=ours),)
+    return (Reason(CoverageEffect.TEMPLATE_OFFERED, templates=ours),)
 
 
 def _losses(request_coverage: Mapping[str, Any], tools: Decision) -> Iterator[Reason]:

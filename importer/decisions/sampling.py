@@ -50,30 +50,15 @@ class SamplingReason(ReasonKind):
     """Reasons why sampling values were chosen or left out."""
 
     FOR_OTHER_ANSWERS = (
-        "for-other-answers",
         lambda fields: f"{fields['reason']}, for answers {MODE_TEXTS[fields['mode']]}",
         "{reason}",
     )
-    BOTH_WAYS_DIFFER = (
-        "both-ways-differ",
-        "it differs with and without thinking, and which way this model answers is not known",
-    )
-    SETS_OF_BOTH_WAYS = "sets-of-both-ways", _sets_text, "both modes"
-    FILLS_CONTEXT = (
-        "fills-context",
-        "an answer may fill the context, and a limit would end every answer",
-        "context is limit",
-    )
-    SERVER_DRAWS = (
-        "server-draws",
-        "nothing names a temperature: {engine} samples at {value}, where small models often miss",
-    )
-    GREEDY = (
-        "greedy",
-        "{said}; the vendor's {file} asks for the likeliest token, and this value is for drawn ones",
-    )
+    BOTH_WAYS_DIFFER = "it differs with and without thinking, and which way this model answers is not known"
+    SETS_OF_BOTH_WAYS = _sets_text, "both modes"
+    FILLS_CONTEXT = "an answer may fill the context, and a limit would end every answer", "context is limit"
+    SERVER_DRAWS = "nothing names a temperature: {engine} samples at {value}, where small models often miss"
+    GREEDY = "{said}; the vendor's {file} asks for the likeliest token, and this value is for drawn ones"
     CUT_BY_SERVER = (
-        "cut-by-server",
         "{engine} ends every answer after {tokens} tokens unless told otherwise",
         "{engine}'s limit {tokens}",
     )

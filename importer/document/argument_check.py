@@ -25,10 +25,10 @@ def _own_place(fields: Fields) -> str:
 class Refusal(ReasonKind):
     """Why a document may not set an argument."""
 
-    LAUNCHER = "launcher", "{key} belongs to the command that starts the server, so no document sets it"
-    OWN_PLACE = "own-place", _own_place
-    SECRET = "secret", "{key} is a secret, so no document sets it"
-    TRUSTED_CLIENTS = "trusted-clients", "{key} trusts what clients send, so no document sets it"
+    LAUNCHER = "{key} belongs to the command that starts the server, so no document sets it"
+    OWN_PLACE = (_own_place,)
+    SECRET = "{key} is a secret, so no document sets it"  # noqa: S105 - a sentence
+    TRUSTED_CLIENTS = "{key} trusts what clients send, so no document sets it"
 
 
 SECRETS = re.compile(r"(?:^|_)(?:api_key|hf_token|auth_token|password|passphrase|secret|credentials?)(?:_|$)")
@@ -80,19 +80,16 @@ def not_one_of(fields: Fields) -> str:
 class ArgumentReason(ReasonKind):
     """What is wrong with an argument of an engine."""
 
-    UNKNOWN = "unknown", "{of} has no argument of this name{near:?}"
-    RENAMED = "renamed", "{of} has no argument of this name; it is {name} now"
-    REMOVED = "removed", "{of} has no argument of this name any more; leave it out"
-    WRONG_TYPE = "wrong-type", "{value!r} is not {kind}"
-    NOT_ONE_OF = "not-one-of", not_one_of
-    NOT_ONE_OF_MANY = "not-one-of-many", "{value!r} is none of its {count} values, such as {near}"
-    OUT_OF_RANGE = "out-of-range", "{value!r} is not {limit}"
-    UNPRINTABLE = "unprintable", "it holds characters that cannot be seen, or too many"
-    LIKE_A_FLAG = "like-a-flag", "{value!r} is empty or begins like a flag"
-    UNPINNED_MODEL = (
-        "unpinned-model",
-        "{model} is a second repository: name its commit under revision, 40 hexadecimal digits",
-    )
+    UNKNOWN = "{of} has no argument of this name{near:?}"
+    RENAMED = "{of} has no argument of this name; it is {name} now"
+    REMOVED = "{of} has no argument of this name any more; leave it out"
+    WRONG_TYPE = "{value!r} is not {kind}"
+    NOT_ONE_OF = (not_one_of,)
+    NOT_ONE_OF_MANY = "{value!r} is none of its {count} values, such as {near}"
+    OUT_OF_RANGE = "{value!r} is not {limit}"
+    UNPRINTABLE = "it holds characters that cannot be seen, or too many"
+    LIKE_A_FLAG = "{value!r} is empty or begins like a flag"
+    UNPINNED_MODEL = "{model} is a second repository: name its commit under revision, 40 hexadecimal digits"
 
 
 def arguments_of(engine: str, version: str | None = None) -> Mapping[str, Argument]:

@@ -30,20 +30,16 @@ def _requires(fields: Fields) -> str:
 class ArgumentConflict(ReasonKind):
     """Why values do not go together."""
 
-    SPECULATION_AND = (
-        "speculation-and",
-        "vLLM refuses every request with {key} while engine_args.speculative_config is set",
-    )
+    SPECULATION_AND = "vLLM refuses every request with {key} while engine_args.speculative_config is set"
     DRAFTER_MISSING = (
-        "drafter-missing",
-        "the method {method} needs a second repository under model, and its commit under revision",
+        "the method {method} needs a second repository under model, and its commit under revision"
     )
-    REQUIRES = "requires", _requires
-    DIVIDES = "divides", "it does not divide {key}, {value}"
-    AT_LEAST = "at-least", "it is less than {key}, {value}, without chunked prefill"
-    AT_MOST = "at-most", "it is more than {key}, {value}"
-    LAYERS_OR_PARTS = "layers-or-parts", "the engine shares layers or their parts: it goes without {key}"
-    EXCLUSIVE = "exclusive", "the engine takes it or {key}, not both"
+    REQUIRES = (_requires,)
+    DIVIDES = "it does not divide {key}, {value}"
+    AT_LEAST = "it is less than {key}, {value}, without chunked prefill"
+    AT_MOST = "it is more than {key}, {value}"
+    LAYERS_OR_PARTS = "the engine shares layers or their parts: it goes without {key}"
+    EXCLUSIVE = "the engine takes it or {key}, not both"
 
 
 Conflict = tuple[tuple[str, ...], Reason]  # the path of a value, and why it does not go with another

@@ -36,17 +36,17 @@ CODE = "code"
 class AttentionStep(ReasonKind):
     """What settles a warning; a front end adds what to type."""
 
-    APPROVE = "approve", "approve the document, or take the setting out"
-    FIT = "fit", "name a larger device, or a shorter context"
-    START = "start", "choose another engine or version, or mend the files"
-    ALLOW_CODE = "allow-code", "read the files, then set trust_remote_code to true"
-    READ_CODE = "read-code", "read that code before trust_remote_code is true"
-    TEMPLATE = "template", "import with a chat template that is mended"
-    PARSER = "parser", "set {key} to a parser that fits, or to none"
-    NO_TOOLS = "no-tools", "set tool_parser to none to accept it"
-    CONFLICT = "conflict", "choose one of the values"
-    DEVICE = "device", "import for each device"
-    LOOK = "look", "set {key}, or approve it as it is"
+    APPROVE = "approve the document, or take the setting out"
+    FIT = "name a larger device, or a shorter context"
+    START = "choose another engine or version, or mend the files"
+    ALLOW_CODE = "read the files, then set trust_remote_code to true"
+    READ_CODE = "read that code before trust_remote_code is true"
+    TEMPLATE = "import with a chat template that is mended"
+    PARSER = "set {key} to a parser that fits, or to none"
+    NO_TOOLS = "set tool_parser to none to accept it"
+    CONFLICT = "choose one of the values"
+    DEVICE = "import for each device"
+    LOOK = "set {key}, or approve it as it is"
 
 
 LINE = "{reason}; hits {hits}; {steps:;}"
@@ -74,76 +74,31 @@ class AttentionReason(ReasonKind):
         kind._value_, kind.text, kind.short, kind.hits, kind.step = value, text, short, hits, step
         return kind
 
-    GRANT = "grant", "it needs an approval", "every run", AttentionStep.APPROVE
-    DOES_NOT_FIT = "does-not-fit", "the model does not fit the device", "every start", AttentionStep.FIT
-    WILL_NOT_START = (
-        "will-not-start",
-        "the engine does not start with this model",
-        "every start",
-        AttentionStep.START,
-    )
-    MAY_NOT_START = (
-        "may-not-start",
-        "the engine may not start: memory is short",
-        "a start",
-        AttentionStep.FIT,
-    )
-    NEEDS_CODE = (
-        "needs-code",
-        "the engine may need the repository's own code",
-        "every start",
-        AttentionStep.ALLOW_CODE,
-    )
-    FOREIGN_CODE = (
-        "foreign-code",
-        "code of other repositories is named",
-        "every start with code",
-        AttentionStep.READ_CODE,
-    )
-    PROMPTS = (
-        "prompts",
-        "the engine loses text of some prompts",
-        "requests like that one",
-        AttentionStep.TEMPLATE,
-    )
-    PARSER = "parser", "the engine and the {key} disagree", "answers that it reads", AttentionStep.PARSER
-    NO_TOOLS = (
-        "no-tools",
-        "no tools reach the prompt",
-        "requests with tools",
-        AttentionStep.NO_TOOLS,
-        f"no tools: {LINE}",
-    )
+    GRANT = "it needs an approval", "every run", AttentionStep.APPROVE
+    DOES_NOT_FIT = "the model does not fit the device", "every start", AttentionStep.FIT
+    WILL_NOT_START = "the engine does not start with this model", "every start", AttentionStep.START
+    MAY_NOT_START = "the engine may not start: memory is short", "a start", AttentionStep.FIT
+    NEEDS_CODE = "the engine may need the repository's own code", "every start", AttentionStep.ALLOW_CODE
+    FOREIGN_CODE = "code of other repositories is named", "every start with code", AttentionStep.READ_CODE
+    PROMPTS = "the engine loses text of some prompts", "requests like that one", AttentionStep.TEMPLATE
+    PARSER = "the engine and the {key} disagree", "answers that it reads", AttentionStep.PARSER
+    NO_TOOLS = "no tools reach the prompt", "requests with tools", AttentionStep.NO_TOOLS, f"no tools: {LINE}"
     REQUEST_COVERAGE = (
-        "request-coverage",
         "the chat template loses parts of requests",
         "requests that need it",
         AttentionStep.TEMPLATE,
     )
-    BEGIN = "begin", "prompts lack their first token", "every answer", AttentionStep.TEMPLATE
-    CONFLICT = (
-        "conflict",
-        "an edit and an import changed one value",
-        "this value",
-        AttentionStep.CONFLICT,
-    )
-    OTHER_DEVICE = (
-        "other-device",
-        "the document was for another device",
-        "runs on the other",
-        AttentionStep.DEVICE,
-    )
-    OTHER = "other", "see {key}", "every answer", AttentionStep.LOOK
+    BEGIN = "prompts lack their first token", "every answer", AttentionStep.TEMPLATE
+    CONFLICT = "an edit and an import changed one value", "this value", AttentionStep.CONFLICT
+    OTHER_DEVICE = "the document was for another device", "runs on the other", AttentionStep.DEVICE
+    OTHER = "see {key}", "every answer", AttentionStep.LOOK
 
 
 class OtherDevice(ReasonKind):
     """What an import does to the device of its document."""
 
-    CHANGED = (
-        "changed",
-        "the document was for {before} and is for {after} now",
-    )
-    NONE = "none", "no device in particular"
+    CHANGED = "the document was for {before} and is for {after} now"
+    NONE = "no device in particular"
 
 
 # The kind of a reason that was marked as a warning, by the reason's type.
@@ -176,14 +131,14 @@ OF_REASONS: Mapping[str, AttentionReason] = {
         (TokenNumberReason.NO_BEGIN, AttentionReason.BEGIN),
         (TokenNumberReason.NO_CONTROL, AttentionReason.PARSER),
         (InputReason.NO_PROCESSOR, AttentionReason.WILL_NOT_START),
-        (CoverageEffect.HIDDEN, AttentionReason.NO_TOOLS),
-        (CoverageEffect.SOMETIMES, AttentionReason.NO_TOOLS),
+        (CoverageEffect.TOOLS_HIDDEN, AttentionReason.NO_TOOLS),
+        (CoverageEffect.TOOLS_SOMETIMES, AttentionReason.NO_TOOLS),
     )
 }
 # Of these the document has a part or none; its engine may well start.
 NOT_OF_THE_START = (FitReason.HOLDS, FitReason.NOT_KNOWN)
 # Reasons that name another template.
-OFFERS = (ForeignReason.WOULD_OFFER, CoverageEffect.OFFER)
+OFFERS = (ForeignReason.WOULD_OFFER, CoverageEffect.TEMPLATE_OFFERED)
 NO_DEVICE = Reason(OtherDevice.NONE)
 NEEDING = (CodeReason.NEEDED, CodeReason.NOT_KNOWN)
 

@@ -30,20 +30,16 @@ UNKNOWN = argument_check.ArgumentReason.UNKNOWN
 class ValueReason(ReasonKind):
     """Why an engine is not started with a value of the document's own keys."""
 
-    NO_MODEL = "no-model", "it begins like an option, or holds characters that cannot be seen"
-    NOT_A_NAME = "not-a-name", "{value!r} is not a name"
-    FLAG = "flag", "{flag} is a flag; write its name and value under engine_args"
-    NO_AUTO = (
-        "no-auto",
-        "only vLLM measures its memory for the longest context; {engine} needs a number of tokens",
-    )
-    NO_LENGTH = "no-length", "{value!r} is no number of tokens; on vLLM auto is the longest context that fits"
-    OTHER_ENGINE = "other-engine", "the document is for {engine}, by its backend"
+    NO_MODEL = "it begins like an option, or holds characters that cannot be seen"
+    NOT_A_NAME = "{value!r} is not a name"
+    FLAG = "{flag} is a flag; write its name and value under engine_args"
+    NO_AUTO = "only vLLM measures its memory for the longest context; {engine} needs a number of tokens"
+    NO_LENGTH = "{value!r} is no number of tokens; on vLLM auto is the longest context that fits"
+    OTHER_ENGINE = "the document is for {engine}, by its backend"
     RESERVED = (
-        "reserved",
-        "{name} is an argument of the function that renders chat templates, and no variable of a template",
+        "{name} is an argument of the function that renders chat templates, and no variable of a template"
     )
-    VARIABLE_LOST = "variable-lost", "mlx-vlm has an option for no variable of the chat template but {only}"
+    VARIABLE_LOST = "mlx-vlm has an option for no variable of the chat template but {only}"
 
 
 Fault = tuple[tuple[str | int, ...], Reason]

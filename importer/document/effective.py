@@ -52,8 +52,8 @@ def _refuted_text(fields: Fields) -> str:
 class EvidenceReason(ReasonKind):
     """Why the evidence of an import does not hold for a value of the document."""
 
-    REFUTED = "refuted", _refuted_text
-    OUTDATED = "outdated", "{path} was edited after this was decided"
+    REFUTED = (_refuted_text,)
+    OUTDATED = "{path} was edited after this was decided"
 
 
 @frozen

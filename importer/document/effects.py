@@ -22,18 +22,18 @@ PROPOSED = "proposed"  # by ``python -m gen_defaults settings``, and not read ye
 class Effect(ReasonKind):
     """What a setting does."""
 
-    SPEED = "speed", "it changes the speed"
-    MEMORY = "memory", "it changes the use of memory"
-    ANSWER = "answer", "it changes the answers"
-    PORT = "port", "it opens a port or a route"
-    FILE = "file", "it writes, reads or removes files of the engine's machine"
-    PEER = "peer", "it names or trusts another machine"
-    CODE = "code", "it loads code"
-    LIMIT = "limit", "it raises a limit of what clients may send or the engine may start"
-    PROTECTION = "protection", "it switches a protection or a record off"
-    TEST = "test", "it is for tests of the engine and may break its answers"
-    TEXT = "text", "a text that the engine interprets: it may run code, open files or name hosts"
-    UNREAD = "unread", "importer does not know its effect: it may run code, open files or name hosts"
+    SPEED = "it changes the speed"
+    MEMORY = "it changes the use of memory"
+    ANSWER = "it changes the answers"
+    PORT = "it opens a port or a route"
+    FILE = "it writes, reads or removes files of the engine's machine"
+    PEER = "it names or trusts another machine"
+    CODE = "it loads code"
+    LIMIT = "it raises a limit of what clients may send or the engine may start"
+    PROTECTION = "it switches a protection or a record off"
+    TEST = "it is for tests of the engine and may break its answers"
+    TEXT = "a text that the engine interprets: it may run code, open files or name hosts"
+    UNREAD = "importer does not know its effect: it may run code, open files or name hosts"
 
 
 FREE = frozenset((Effect.SPEED, Effect.MEMORY, Effect.ANSWER))

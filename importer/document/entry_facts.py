@@ -108,10 +108,10 @@ def _validated_text(fields: Fields) -> str:
 class EntryReason(ReasonKind):
     """Sentences about a document, made of its facts."""
 
-    MODEL = "model", _model
-    MEMORY = "memory", _memory_text
-    VALIDATED = "validated", _validated_text
-    UNVALIDATED = "unvalidated", "It is not validated."
+    MODEL = (_model,)
+    MEMORY = (_memory_text,)
+    VALIDATED = (_validated_text,)
+    UNVALIDATED = "It is not validated."
 
 
 @frozen

@@ -25,13 +25,13 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 class VariableReason(ReasonKind):
     """What is wrong with an environment variable of a document."""
 
-    NO_NAME = "no-name", "it is not the name of an environment variable"
-    NO_VALUE = "no-value", "its value is not a short text, a number, true or false"
-    NOT_A_FAMILY = "not-a-family", "it is no variable of an engine or of a library that engines compute with"
-    NEAR = "near", "the engine reads no variable of this name{near:?}"
-    SECRET = "secret", "it is a secret, so no document sets it"
-    LAUNCHER = "launcher", "importer sets it by itself"
-    TOO_MANY = "too-many", "there are more than {most} variables"
+    NO_NAME = "it is not the name of an environment variable"
+    NO_VALUE = "its value is not a short text, a number, true or false"
+    NOT_A_FAMILY = "it is no variable of an engine or of a library that engines compute with"
+    NEAR = "the engine reads no variable of this name{near:?}"
+    SECRET = "it is a secret, so no document sets it"  # noqa: S105 - a sentence
+    LAUNCHER = "importer sets it by itself"
+    TOO_MANY = "there are more than {most} variables"
 
 
 OF_THE_SYSTEM = ("LC_*", "DYLD_*", "NIX_LD*", "TORCH*")  # passed on, and no document sets them

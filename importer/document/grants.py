@@ -33,10 +33,10 @@ LONGEST = 200  # characters of a value in a sentence
 class GrantReason(ReasonKind):
     """What is granted."""
 
-    CODE = "code", "Running code that comes with a model ({subject})"
-    FOLDER = "folder", "Reading the folder {subject}"
-    DRAFTER = "drafter", "Drafting with the second model {subject}"
-    SETTING = "setting", "{subject} ({effect})"
+    CODE = "Running code that comes with a model ({subject})"
+    FOLDER = "Reading the folder {subject}"
+    DRAFTER = "Drafting with the second model {subject}"
+    SETTING = "{subject} ({effect})"
 
 
 class Grant(NamedTuple):

@@ -29,7 +29,7 @@ BOOKKEEPING = ("importer", "artifacts")  # what every new commit changes
 class MergeReason(ReasonKind):
     """What a merge meets."""
 
-    CONFLICT = "conflict", "{path}: it was {was}, the file says {mine}, this import says {theirs}"
+    CONFLICT = "{path}: it was {was}, the file says {mine}, this import says {theirs}"
 
 
 @frozen

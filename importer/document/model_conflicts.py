@@ -35,27 +35,20 @@ SWITCHES = ("enable_thinking", "thinking", "reasoning_effort")
 class ModelConflict(ReasonKind):
     """Why a value does not go with the model."""
 
-    NO_EXPERTS = "no-experts", "the model has no experts"
-    HEADS = "heads", "it does not divide the model's {value} attention heads"
-    STAGES = "stages", "it is more than the model's {value} layers"
+    NO_EXPERTS = "the model has no experts"
+    HEADS = "it does not divide the model's {value} attention heads"
+    STAGES = "it is more than the model's {value} layers"
     PARTS = (
-        "parts",
-        (
-            "vLLM divides a sequence between copies of a head of keys: {keys} heads on {cards} cards allow "
-            "{choices:or}"
-        ),
+        "vLLM divides a sequence between copies of a head of keys: {keys} heads on {cards} cards allow "
+        "{choices:or}"
     )
-    NOT_DRAFTING = (
-        "not-drafting",
-        "the checkpoint has no layers that {method} drafts with, and no model is named for it",
-    )
-    FLOAT16 = "float16", "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
-    TOO_LONG = "too-long", "the model's context is {value} tokens; a longer one needs {overrides}"
-    NO_VARIABLE = "no-variable", "the chat template names no variable {name}{near:?}"
-    OTHER_CLASS = "other-class", "it is for models of the architecture {name}"
+    NOT_DRAFTING = "the checkpoint has no layers that {method} drafts with, and no model is named for it"
+    FLOAT16 = "vLLM does not compute {model_type} in float16; use bfloat16 or float32"
+    TOO_LONG = "the model's context is {value} tokens; a longer one needs {overrides}"
+    NO_VARIABLE = "the chat template names no variable {name}{near:?}"
+    OTHER_CLASS = "it is for models of the architecture {name}"
     NOT_QUANTISED = (
-        "not-quantised",
-        "the weights have no quantisation {method}; for plain weights there are {known}, or leave it out",
+        "the weights have no quantisation {method}; for plain weights there are {known}, or leave it out"
     )
 
 

@@ -22,11 +22,8 @@ LONGEST = 120  # characters, so that a number fits behind
 class NameReason(ReasonKind):
     """Why a name is not one of a document."""
 
-    CHARACTERS = (
-        "characters",
-        "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends",
-    )
-    RESERVED = "reserved", "a gallery's list of its entries has the name {name!r}"
+    CHARACTERS = "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends"
+    RESERVED = "a gallery's list of its entries has the name {name!r}"
 
 
 def slug(text: str) -> str:

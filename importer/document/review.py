@@ -23,9 +23,9 @@ from importer.signals.tables import PARSERS
 class ReviewReason(ReasonKind):
     """What requires a reviewer's attention."""
 
-    READS_LESS = "reads-less", "{key}: in pieces it reads less: {finding}"
-    STALE = "stale", "its validation does not hold: {why}"
-    PROBE = "probe", "probe {probe}: {outcome}: {reason}"
+    READS_LESS = "{key}: in pieces it reads less: {finding}"
+    STALE = "its validation does not hold: {why}"
+    PROBE = "probe {probe}: {outcome}: {reason}"
 
 
 def record_review(store: Store, name: str, word: ReviewEntry, seen: str | None = None) -> StoredDocument:

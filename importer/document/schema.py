@@ -38,11 +38,11 @@ WIDE = 2**63
 class SchemaReason(ReasonKind):
     """What a schema has against a value."""
 
-    AT = "at", "at {where}: {problem}"
-    AT_TOP = "at-top", "at the top level: {problem}"
-    UNDER_PARAMETERS = "under-parameters", "it belongs under parameters"
-    UNKNOWN_KEY = "unknown-key", "unknown key{near:?}"
-    TOO_WIDE = "too-wide", "it does not fit in 64 bits"
+    AT = "at {where}: {problem}"
+    AT_TOP = "at the top level: {problem}"
+    UNDER_PARAMETERS = "it belongs under parameters"
+    UNKNOWN_KEY = "unknown key{near:?}"
+    TOO_WIDE = "it does not fit in 64 bits"
 
 
 @cache
@@ -239,8 +239,8 @@ LONGEST = 480  # characters of all problems in one sentence
 class DocumentReason(ReasonKind):
     """What is wrong with a document."""
 
-    PROBLEMS = "problems", "{problems:;}"
-    PROBLEMS_AND_MORE = "problems-and-more", "{problems:;}; and {more} more"
+    PROBLEMS = "{problems:;}"
+    PROBLEMS_AND_MORE = "{problems:;}; and {more} more"
 
 
 def problems(text: str, model: RecordedFacts | None = None) -> list[YamlProblem]:

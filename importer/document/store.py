@@ -194,9 +194,9 @@ def approval_record(digest: str) -> Path:
 class StoreReason(ReasonKind):
     """Why a document's files cannot be used."""
 
-    MISSING = "missing", "it is missing"
-    DAMAGED = "damaged", "it is damaged"
-    NO_DETAILS = "no-details", "{file} has no details of {parts:and}: it is missing, or of another receipt"
+    MISSING = "it is missing"
+    DAMAGED = "it is damaged"
+    NO_DETAILS = "{file} has no details of {parts:and}: it is missing, or of another receipt"
 
 
 @frozen

@@ -29,18 +29,15 @@ FILE = re.compile(r"[a-z0-9][a-z0-9._-]*\.chat_template\.jinja")
 class ChatTemplateReason(ReasonKind):
     """Why the template that a document names cannot be used."""
 
-    NAME = "name", "{file!r} is no name of a file beside the document that ends in {ending}"
-    CHANGED = "changed", "{file} was changed since it was written"
-    UNREADABLE = "unreadable", "{file} cannot be read ({problem})"
+    NAME = "{file!r} is no name of a file beside the document that ends in {ending}"
+    CHANGED = "{file} was changed since it was written"
+    UNREADABLE = "{file} cannot be read ({problem})"
 
 
 class PatternReason(ReasonKind):
     """What is wrong with a pattern of a response template."""
 
-    FREE = (
-        "free",
-        "it is no text with white space between its words: others could hold up the engine",
-    )
+    FREE = "it is no text with white space between its words: others could hold up the engine"
 
 
 @frozen

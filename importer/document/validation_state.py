@@ -23,15 +23,12 @@ from importer.reasons import Reason, ReasonKind
 class HoldingReason(ReasonKind):
     """Why a validation does not hold, or did not pass."""
 
-    EDITED = "edited", "it was edited since it was validated"
-    FAILED = (
-        "failed",
-        lambda fields: f"its validation failed: {', '.join(fields['probes']) or 'no probe applied'}",
-    )
-    OTHER_ENGINE = "other-engine", "it ran on {ran}, and the document is for {meant}"
-    OTHER_VERSION = "other-version", "it ran on {engine} {ran}, and the document is for {meant}"
-    OTHER_WEIGHTS = "other-weights", "it ran on other weights ({files:and})"
-    NEW_FILES = "new-files", "{files:and} are new here, and not compared yet"
+    EDITED = "it was edited since it was validated"
+    FAILED = (lambda fields: f"its validation failed: {', '.join(fields['probes']) or 'no probe applied'}",)
+    OTHER_ENGINE = "it ran on {ran}, and the document is for {meant}"
+    OTHER_VERSION = "it ran on {engine} {ran}, and the document is for {meant}"
+    OTHER_WEIGHTS = "it ran on other weights ({files:and})"
+    NEW_FILES = "{files:and} are new here, and not compared yet"
 
 
 @frozen

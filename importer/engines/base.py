@@ -92,26 +92,16 @@ class Unstartable(ReasonKind):
     """Why an engine cannot be started with a document."""
 
     CODE_IN_MODEL_FILE = (
-        "code-in-model-file",
-        "config.json has model_file, code that {server} runs at its start: trust_remote_code allows it",
+        "config.json has model_file, code that {server} runs at its start: trust_remote_code allows it"
     )
-    MACRO = "macro", "{value!r} holds a variable of llama-swap, which has no escape"
-    OTHER_TYPE = "other-type", "{key} is {value!r} and not {wanted}"
-    NOT_IN_CONFIG_FILE = "not-in-config-file", "{key} is {value}, which vLLM's configuration file cannot say"
-    NO_RUST_FRONTEND = (
-        "no-rust-frontend",
-        "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}",
-    )
-    NO_TEMPLATE = "no-template", "importer.{key} names a template, and none is there"
-    NO_TOKENIZER_CONFIG = (
-        "no-tokenizer-config",
-        "importer.{key} belongs into the model's {file}, which is missing or cannot be read",
-    )
-    TEMPLATE_TOO_LONG = "template-too-long", "its chat template has more than {limit:,} bytes"
-    VARIABLE_LOST = (
-        "variable-lost",
-        "chat_template_kwargs.{key} does not reach the template on mlx-vlm, only {only} does",
-    )
+    MACRO = "{value!r} holds a variable of llama-swap, which has no escape"
+    OTHER_TYPE = "{key} is {value!r} and not {wanted}"
+    NOT_IN_CONFIG_FILE = "{key} is {value}, which vLLM's configuration file cannot say"
+    NO_RUST_FRONTEND = "importer.engine.frontend is 'rust', and vLLM has it from 0.33 on, not in {version}"
+    NO_TEMPLATE = "importer.{key} names a template, and none is there"
+    NO_TOKENIZER_CONFIG = "importer.{key} belongs into the model's {file}, which is missing or cannot be read"
+    TEMPLATE_TOO_LONG = "its chat template has more than {limit:,} bytes"
+    VARIABLE_LOST = "chat_template_kwargs.{key} does not reach the template on mlx-vlm, only {only} does"
 
 
 # Features beyond a plain chat; docs/reference-tables.md has those of each engine.

@@ -21,18 +21,18 @@ def _death(fields: Fields) -> str:
 class Accident(ReasonKind):
     """An effect of this machine on a process: it is busy or full, or the environment lacks a package."""
 
-    HANG = "hang", "the worker gave no answer within {seconds:g} s"
-    DEATH = "death", _death
-    OVERRUN = "overrun", "it took longer than {seconds:g} s"
-    MEMORY = "memory", "it took more memory than it may"
-    MODULE = "module", "its module does not import ({words})"
-    ABSENT = "absent", "it uses {words}, which is not among the sources of the parsers"
+    HANG = "the worker gave no answer within {seconds:g} s"
+    DEATH = (_death,)
+    OVERRUN = "it took longer than {seconds:g} s"
+    MEMORY = "it took more memory than it may"
+    MODULE = "its module does not import ({words})"
+    ABSENT = "it uses {words}, which is not among the sources of the parsers"
 
 
 class ParserFailure(ReasonKind):
     """A failure that is the same on every machine."""
 
-    RAISED = "raised", "{words}"
+    RAISED = "{words}"
 
 
 # The part at fault. The configuration is the document or the repository.
@@ -54,68 +54,51 @@ ENVIRONMENT: Final = "environment"
 class Died(ReasonKind):
     """An end of an engine by its own doing, its settings or its installation."""
 
-    CARD_IN_USE = "card-in-use", "{words}"
-    CODE_NOT_TRUSTED = (
-        "code-not-trusted",
-        "the repository brings code that runs only with trust_remote_code: true",
-    )
-    CONFIG_LACKS = "config-lacks", "config.json lacks {keys}"
-    CONTEXT_TOO_LARGE = "context-too-large", "the context does not fit into memory: {words}"
+    CARD_IN_USE = "{words}"
+    CODE_NOT_TRUSTED = "the repository brings code that runs only with trust_remote_code: true"
+    CONFIG_LACKS = "config.json lacks {keys}"
+    CONTEXT_TOO_LARGE = "the context does not fit into memory: {words}"
     CONTENTS_REFUSED = (
-        "contents-refused",
-        (
-            "its files are whole, and what stands in one of them is refused ({problem}): compare them with "
-            "the vendor's"
-        ),
+        "its files are whole, and what stands in one of them is refused ({problem}): compare them with "
+        "the vendor's"
     )
-    FILES_DISAGREE = "files-disagree", "{finding}; the engine ended with: {problem}"
-    FILE_BROKEN = "file-broken", "a weights file, or another file of JSON, is broken: {words}"
-    JSON_BROKEN = "json-broken", "config.json, or another file of JSON, is missing or broken"
-    LAST_WORDS = "last-words", "{words}"
-    MODEL_UNKNOWN = "model-unknown", "this version of the engine does not serve the model: {words}"
-    NO_AVX2 = "no-avx2", "the build needs AVX2, and this processor lacks it"
-    NO_DEVICE = "no-device", "it finds no device that it is built for: its driver, or its build, is another's"
-    NO_DTYPE = "no-dtype", "config.json's dtype {dtype} is none"
-    NO_LIBRARY = "no-library", "the system lacks {library}; install libnuma1 and libgomp1"
+    FILES_DISAGREE = "{finding}; the engine ended with: {problem}"
+    FILE_BROKEN = "a weights file, or another file of JSON, is broken: {words}"
+    JSON_BROKEN = "config.json, or another file of JSON, is missing or broken"
+    LAST_WORDS = "{words}"
+    MODEL_UNKNOWN = "this version of the engine does not serve the model: {words}"
+    NO_AVX2 = "the build needs AVX2, and this processor lacks it"
+    NO_DEVICE = "it finds no device that it is built for: its driver, or its build, is another's"
+    NO_DTYPE = "config.json's dtype {dtype} is none"
+    NO_LIBRARY = "the system lacks {library}; install libnuma1 and libgomp1"
     NO_MEMORY_FOR_CACHE = (
-        "no-memory-for-cache",
-        (
-            "there is not enough memory left for weights and KV cache: end what else holds the device, or "
-            "name the bytes of the cache in kv_cache_memory_bytes"
-        ),
+        "there is not enough memory left for weights and KV cache: end what else holds the device, or "
+        "name the bytes of the cache in kv_cache_memory_bytes"
     )
-    NO_MEMORY_FOR_WEIGHTS = "no-memory-for-weights", "there is not enough memory for the weights"
-    NO_MODULE = "no-module", "its environment lacks {module}; install that there, or the engine again"
+    NO_MEMORY_FOR_WEIGHTS = "there is not enough memory for the weights"
+    NO_MODULE = "its environment lacks {module}; install that there, or the engine again"
     OWN_FILES = (
-        "own-files",
-        (
-            "it starts with the model that ships and not with this one ({problem}): compare config.json, the "
-            "tokenizer and the weights with the vendor's"
-        ),
+        "it starts with the model that ships and not with this one ({problem}): compare config.json, the "
+        "tokenizer and the weights with the vendor's"
     )
-    PARSER_UNFIT = "parser-unfit", "{words}; another parser, or none, is this model's"
-    PARSER_WITH_ANOTHER = "parser-with-another", "{problem}. {remedy}"
-    PORT_TAKEN = "port-taken", "the port is taken"
-    PYTHON_FAILS = "python-fails", "its Python does not start: {words}"
+    PARSER_UNFIT = "{words}; another parser, or none, is this model's"
+    PARSER_WITH_ANOTHER = "{problem}. {remedy}"
+    PORT_TAKEN = "the port is taken"
+    PYTHON_FAILS = "its Python does not start: {words}"
     QUANTISATION_UNTOLD = (
-        "quantisation-untold",
-        "the weights are quantised, and config.json does not say how: put its quantization back",
+        "the weights are quantised, and config.json does not say how: put its quantization back"
     )
-    SETTING = "setting", "it starts without {setting}: correct it, or take it out ({problem})"
-    SETTINGS_REFUSED = "settings-refused", "it refused its settings: {words}"
-    SILENT = "silent", "its log is empty"
-    TOKENIZER_BROKEN = "tokenizer-broken", "the tokenizer is missing or broken ({words})"
+    SETTING = "it starts without {setting}: correct it, or take it out ({problem})"
+    SETTINGS_REFUSED = "it refused its settings: {words}"
+    SILENT = "its log is empty"
+    TOKENIZER_BROKEN = "the tokenizer is missing or broken ({words})"
     TOKENIZERS_PARSER = (
-        "tokenizers-parser",
-        "tokenizer_config.json names the tool parser {parser}, which this version does not have",
+        "tokenizer_config.json names the tool parser {parser}, which this version does not have"
     )
-    TORCHVISION = (
-        "torchvision",
-        "its torchvision is built for another torch ({words}); install the engine again",
-    )
-    WEIGHTS_BROKEN = "weights-broken", "a weights file is broken: {words}"
-    WEIGHTS_UNFIT = "weights-unfit", "the weights do not fit config.json ({words})"
-    WORKER_GONE = "worker-gone", "{words}"
+    TORCHVISION = "its torchvision is built for another torch ({words}); install the engine again"
+    WEIGHTS_BROKEN = "a weights file is broken: {words}"
+    WEIGHTS_UNFIT = "the weights do not fit config.json ({words})"
+    WORKER_GONE = "{words}"
 
 
 # Deaths of a parser's name or of its format.

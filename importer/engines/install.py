@@ -48,9 +48,9 @@ LONGEST = threading.TIMEOUT_MAX
 class InstallReason(ReasonKind):
     """Why an install failed, where pip reports no error."""
 
-    COMMAND_ENDED = "command-ended", "'{command}' ended with {status}"
-    TOO_SLOW = "too-slow", "the package index is too slow, or the line to it"
-    PACKAGE_ABSENT = "package-absent", "the package is not there afterwards"
+    COMMAND_ENDED = "'{command}' ended with {status}"
+    TOO_SLOW = "the package index is too slow, or the line to it"
+    PACKAGE_ABSENT = "the package is not there afterwards"
 
 
 @frozen

@@ -11,39 +11,26 @@ from importer.reasons import Reason, ReasonKind
 class Lacking(ReasonKind):
     """What an engine lacks of its environment."""
 
-    BIG_FILES = "big-files", "it may not write files as large as it needs: raise the limit (ulimit -f)"
-    DISK = "disk", "there is no space left on the disk"
-    FIT = "fit", "packages of its environment do not fit one another ({words}): install the engine again"
+    BIG_FILES = "it may not write files as large as it needs: raise the limit (ulimit -f)"
+    DISK = "there is no space left on the disk"
+    FIT = "packages of its environment do not fit one another ({words}): install the engine again"
     HIDDEN_MODULE = (
-        "hidden-module",
-        (
-            "a file {module}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has "
-            "no {attribute}"
-        ),
+        "a file {module}.py on PYTHONPATH hides Python's own module, or this Python is too new: it has "
+        "no {attribute}"
     )
-    KILLED = "killed", "it was killed, as the system does where the memory runs out"
-    LIBRARY = "library", "the system lacks the library {library}: install the package that has it"
-    LIBRARY_VERSION = "library-version", "the system is too old for a library: it lacks {version}"
-    LOCALE = "locale", "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
-    MEMORY = "memory", "there is not enough memory, or a limit of it is too low"
+    KILLED = "it was killed, as the system does where the memory runs out"
+    LIBRARY = "the system lacks the library {library}: install the package that has it"
+    LIBRARY_VERSION = "the system is too old for a library: it lacks {version}"
+    LOCALE = "the locale has no letters but English ones: set LC_ALL=C.UTF-8"
+    MEMORY = "there is not enough memory, or a limit of it is too low"
     MODULE_IN_THE_WAY = (
-        "module-in-the-way",
-        "{file} stands in the way of Python's own module {module}: take its folder off PYTHONPATH",
+        "{file} stands in the way of Python's own module {module}: take its folder off PYTHONPATH"
     )
-    OPEN_FILES = "open-files", "it may not open as many files as it needs: raise the limit (ulimit -n)"
-    PERMISSION = "permission", "a file's owner does not let it in ({words})"
-    PROCESSOR = (
-        "processor",
-        "this processor lacks an instruction that a library needs: install a build for this processor",
-    )
-    PROCESSOR_SECONDS = (
-        "processor-seconds",
-        "it used all seconds of the processor that it may have: raise the limit (ulimit -t)",
-    )
-    WRITABLE_FOLDER = (
-        "writable-folder",
-        "it has to write where nothing can be written: give it a folder of its own",
-    )
+    OPEN_FILES = "it may not open as many files as it needs: raise the limit (ulimit -n)"
+    PERMISSION = "a file's owner does not let it in ({words})"
+    PROCESSOR = "this processor lacks an instruction that a library needs: install a build for this processor"
+    PROCESSOR_SECONDS = "it used all seconds of the processor that it may have: raise the limit (ulimit -t)"
+    WRITABLE_FOLDER = "it has to write where nothing can be written: give it a folder of its own"
 
 
 LACKING_MEMORY = (

@@ -63,10 +63,10 @@ Answer = TypeVar("Answer")
 class SourcesReason(ReasonKind):
     """Why an engine's parsers are not fetched."""
 
-    NOT_KNOWN = "not-known", "of {engine} only the sources of {known} are known"
-    NO_MODE = "no-mode", "{word!r} is none of {known}"
-    CHANGED = "changed", "the index gives other sources than those that importer knows"
-    SLOW = "slow", "the index did not give them within {seconds:g} s"
+    NOT_KNOWN = "of {engine} only the sources of {known} are known"
+    NO_MODE = "{word!r} is none of {known}"
+    CHANGED = "the index gives other sources than those that importer knows"
+    SLOW = "the index did not give them within {seconds:g} s"
 
 
 @frozen

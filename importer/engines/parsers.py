@@ -63,13 +63,10 @@ class ReadCall:
 class WorkerReason(ReasonKind):
     """Why a worker has no answer."""
 
-    LOST_AGAIN = "lost-again", "it was lost {times} times in one question"
-    SPENT = "spent", "this text took its parsers more than {seconds:g} s of processor time"
-    NOT_STARTED = "not-started", "{python} could not be started ({problem})"
-    UNFIT = (
-        "unfit",
-        "its parsers are asked in another way than importer knows: each of them ends with {problem}",
-    )
+    LOST_AGAIN = "it was lost {times} times in one question"
+    SPENT = "this text took its parsers more than {seconds:g} s of processor time"
+    NOT_STARTED = "{python} could not be started ({problem})"
+    UNFIT = "its parsers are asked in another way than importer knows: each of them ends with {problem}"
 
 
 @frozen

@@ -25,9 +25,9 @@ HTTP_OK = 200
 class Exit(ReasonKind):
     """What an engine does that will never serve."""
 
-    ANSWERS = "answers", "none, its server answers {status}"
-    FIRST_REQUEST = "first-request", "none, its first request got {status}"
-    STILL = "still", "none, it stood still for {seconds:.0f} s"
+    ANSWERS = "none, its server answers {status}"
+    FIRST_REQUEST = "none, its first request got {status}"
+    STILL = "none, it stood still for {seconds:.0f} s"
 
 
 class NeverError(Exception):

@@ -41,14 +41,8 @@ NEAR = 5
 class RegistryReason(ReasonKind):
     """Why there is no registry."""
 
-    NO_FRONTEND = (
-        "no-frontend",
-        "{engine} {version} has no frontend in Rust; these versions have one: {known}",
-    )
-    UNKNOWN_VERSION = (
-        "unknown-version",
-        "the parsers of {engine} {version} are not known here, only those of {known}",
-    )
+    NO_FRONTEND = "{engine} {version} has no frontend in Rust; these versions have one: {known}"
+    UNKNOWN_VERSION = "the parsers of {engine} {version} are not known here, only those of {known}"
 
 
 @frozen

@@ -42,9 +42,9 @@ NEEDED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "SYSTEMROOT"})
 class StartSetting(ReasonKind):
     """A setting of a start, with its name and value."""
 
-    OF_DOCUMENT = "of-document", "{key}.{name} ({value}) of the document"
-    OF_MACHINE = "of-machine", "the variable {name} ({value}) of its environment"
-    OF_MODEL = "of-model", "{name} ({value}) in {key}"
+    OF_DOCUMENT = "{key}.{name} ({value}) of the document"
+    OF_MACHINE = "the variable {name} ({value}) of its environment"
+    OF_MODEL = "{name} ({value}) in {key}"
 
 
 @frozen

@@ -12,36 +12,26 @@ from importer.sentences import render
 class Unexportable(ReasonKind):
     """Why a document has no such export."""
 
-    DIRECTORY = "directory", "its model is a directory of one machine"
-    FRONTEND = "frontend", "it is written for vLLM's Rust frontend, and {consumer} has a frontend of its own"
-    NO_FEATURE = "no-feature", "{consumer} has no feature for {uses:and}"
-    OTHER_BACKEND = "other-backend", "it is written for {backend}, and this consumer starts {engines:or}"
+    DIRECTORY = "its model is a directory of one machine"
+    FRONTEND = "it is written for vLLM's Rust frontend, and {consumer} has a frontend of its own"
+    NO_FEATURE = "{consumer} has no feature for {uses:and}"
+    OTHER_BACKEND = "it is written for {backend}, and this consumer starts {engines:or}"
     PARSER_IS_DATA = (
-        "parser-is-data",
-        "its parser is a response template, which this consumer reads from the model's {file} alone",
+        "its parser is a response template, which this consumer reads from the model's {file} alone"
     )
-    TEMPLATE_IS_FILE = "template-is-file", "its chat template is a file, and this consumer takes none"
+    TEMPLATE_IS_FILE = "its chat template is a file, and this consumer takes none"
 
 
 class ExportRemedy(ReasonKind):
     """The change that makes an export possible."""
 
-    IMPORT_A_COPY = (
-        "import-a-copy",
-        "Put importer.response_template into {file} of a copy of the model, and import the copy.",
-    )
-    IMPORT_FOR = "import-for", "Import the model again for {backends:or}."
-    OTHER_FORMAT = "other-format", "Export it as kubernetes: a Deployment serves every kind of model."
-    IMPORT_FROM_HUB = "import-from-hub", "Import the model from the Hub."
-    PYTHON_FRONTEND = "python-frontend", "Import the model again for vLLM's Python frontend."
-    SERVE_A_COPY = (
-        "serve-a-copy",
-        "Put the template into a copy of that folder as {file}, and serve the copy.",
-    )
-    WITHOUT_TEMPLATE = (
-        "without-template",
-        "Serve it another way, or import the model again without the template.",
-    )
+    IMPORT_A_COPY = "Put importer.response_template into {file} of a copy of the model, and import the copy."
+    IMPORT_FOR = "Import the model again for {backends:or}."
+    OTHER_FORMAT = "Export it as kubernetes: a Deployment serves every kind of model."
+    IMPORT_FROM_HUB = "Import the model from the Hub."
+    PYTHON_FRONTEND = "Import the model again for vLLM's Python frontend."
+    SERVE_A_COPY = "Put the template into a copy of that folder as {file}, and serve the copy."
+    WITHOUT_TEMPLATE = "Serve it another way, or import the model again without the template."
 
 
 class LossEffect(StrEnum):
@@ -56,66 +46,39 @@ class LossEffect(StrEnum):
 class Loss(ReasonKind):
     """A part of a document that a consumer lacks or changes, or that the export adds."""
 
-    ADDED = "added", "{values} is added: what the engine does by itself, in place of LocalAI's own values."
+    ADDED = "{values} is added: what the engine does by itself, in place of LocalAI's own values."
     ARGUMENT_OF_SERVER = (
-        "argument-of-server",
-        "engine_args.{key} is left out: it is the server's, and LocalAI runs the engine alone.",
+        "engine_args.{key} is left out: it is the server's, and LocalAI runs the engine alone."
     )
-    AUTO_CONTEXT = (
-        "auto-context",
-        "max_model_len auto is left out: LocalAI takes a number, and vLLM the model's own context.",
-    )
-    ARGUMENTS = "arguments", "engine_args ({keys}): LocalAI's {backend} backend reads none."
+    AUTO_CONTEXT = "max_model_len auto is left out: LocalAI takes a number, and vLLM the model's own context."
+    ARGUMENTS = "engine_args ({keys}): LocalAI's {backend} backend reads none."
     COMMIT = (
-        "commit",
-        (
-            "The commit is not pinned: LocalAI's {backend} backend asks the Hub for the newest one. "
-            "HF_HUB_OFFLINE=1 after its first start keeps the one that is installed."
-        ),
+        "The commit is not pinned: LocalAI's {backend} backend asks the Hub for the newest one. "
+        "HF_HUB_OFFLINE=1 after its first start keeps the one that is installed."
     )
     CONTEXT_AS_MAXIMUM = (
-        "context-as-maximum",
-        "max_tokens is the whole context: unset, LocalAI's backend ends after {tokens} tokens.",
+        "max_tokens is the whole context: unset, LocalAI's backend ends after {tokens} tokens."
     )
-    ENVIRONMENT = "environment", "env.{key} is left out: set the variable for LocalAI's process."
-    FILE_NAME = "file-name", "{file!r} is left out of files: such a name may lead out of LocalAI's folder."
-    FLAG = "flag", "options: {option!r} is left out: LocalAI would make it a flag of the engine."
-    GREEDY = "greedy", "temperature 0 is written as {value}: LocalAI's backends take 0 for unset."
-    KEY = "key", "{key}"
-    MAXIMUM = (
-        "maximum",
-        "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens.",
-    )
-    NO_PIN = "no-pin", "The commit {revision} is not pinned: {consumer} has no place for a revision."
-    PARSER_VERSIONS = (
-        "parser-versions",
-        "{key} {name} is not in vLLM {versions}; look which one LocalAI runs.",
-    )
-    PENALTIES = "penalties", "{keys}: LocalAI's own table may set what is zero or unset here."
-    REMOTE_CODE = "remote-code", "trust_remote_code: LocalAI's mlx-vlm backend never sets it."
+    ENVIRONMENT = "env.{key} is left out: set the variable for LocalAI's process."
+    FILE_NAME = "{file!r} is left out of files: such a name may lead out of LocalAI's folder."
+    FLAG = "options: {option!r} is left out: LocalAI would make it a flag of the engine."
+    GREEDY = "temperature 0 is written as {value}: LocalAI's backends take 0 for unset."
+    KEY = "{key}"
+    MAXIMUM = "max_tokens is not set, so LocalAI's backend ends every answer after {tokens} tokens."
+    NO_PIN = "The commit {revision} is not pinned: {consumer} has no place for a revision."
+    PARSER_VERSIONS = "{key} {name} is not in vLLM {versions}; look which one LocalAI runs."
+    PENALTIES = "{keys}: LocalAI's own table may set what is zero or unset here."
+    REMOTE_CODE = "trust_remote_code: LocalAI's mlx-vlm backend never sets it."
     REPEAT_PENALTY = (
-        "repeat-penalty",
-        "repeat_penalty does not reach vLLM through LocalAI; clients cannot send it there either.",
+        "repeat_penalty does not reach vLLM through LocalAI; clients cannot send it there either."
     )
-    SEED = "seed", "seed 0 is none for LocalAI's backends."
-    SERVED_NAME = (
-        "served-name",
-        "Clients use the id {model} in place of the name {name}: a recipe serves no other name.",
-    )
-    STOPS = (
-        "stops",
-        "stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out.",
-    )
-    TEMPLATE = (
-        "template",
-        "The chat template is not carried over, nor its tools: LocalAI renders with the model's own.",
-    )
-    THINKING_OFF = (
-        "thinking-off",
-        "{key}: false does not reach the template; a template that thinks by default will.",
-    )
-    VALUE = "value", "{key} is left out: {problem}."
-    VARIABLE = "variable", "chat_template_kwargs.{key} does not reach the template."
+    SEED = "seed 0 is none for LocalAI's backends."
+    SERVED_NAME = "Clients use the id {model} in place of the name {name}: a recipe serves no other name."
+    STOPS = "stopwords: LocalAI looks for them in text, from which vLLM has taken special tokens out."
+    TEMPLATE = "The chat template is not carried over, nor its tools: LocalAI renders with the model's own."
+    THINKING_OFF = "{key}: false does not reach the template; a template that thinks by default will."
+    VALUE = "{key} is left out: {problem}."
+    VARIABLE = "chat_template_kwargs.{key} does not reach the template."
 
 
 # The effect of a loss; every other one drops a part.
@@ -146,39 +109,25 @@ class ExportComment(ReasonKind):
     """A comment of an export."""
 
     CACHE_GUESSED = (
-        "cache-guessed",
-        "{variable} is a guess: {gib} GiB of this machine's memory for the KV cache; raise it for more load.",
+        "{variable} is a guess: {gib} GiB of this machine's memory for the KV cache; raise it for more load."
     )
-    COMMAND = "command", "{command}"
+    COMMAND = "{command}"
     ENGINE_OF_CONSUMER = (
-        "engine-of-consumer",
-        "The document is for vLLM {version}; {consumer} runs the vLLM that is installed with it.",
+        "The document is for vLLM {version}; {consumer} runs the vLLM that is installed with it."
     )
-    FITTED = "fitted", "Context and memory were chosen for {device} ({kind})."
-    FITTED_ONCE = (
-        "fitted-once",
-        "The import chose for {device} ({kind}); since then {edited:and} was edited.",
-    )
-    FITTED_TO_OTHER = "fitted-to-other", "WARNING: this is for {meant}, and the document for something else."
-    FROM_CLIENTS = "from-clients", "{server} takes these from clients only, so send them: {values}"
-    INFERRED = (
-        "inferred",
-        "The server infers its parsers from the chat template and the vocabulary; it takes no names.",
-    )
-    NO_OPTION = "no-option", "{server} has no option for: {losses}"
-    NO_REVISION = (
-        "no-revision",
-        "{server} takes no revision, so {folder} links to this commit in the Hub's cache.",
-    )
-    RESOURCES = (
-        "resources",
-        "Check the resources: {processors} processors are a guess, {memory}Gi is {why}.",
-    )
-    SOURCE = "source", _source
-    UNAPPROVED = "unapproved", "WARNING: this document is not approved in its present form."
-    UNPINNED = "unpinned", "WARNING: the document names no commit, so whatever is newest will be served."
-    UNRUN = "unrun", "{text}"
-    WRITTEN = "written", "Written by importer {version} from the document {digest} (review: {review})."
+    FITTED = "Context and memory were chosen for {device} ({kind})."
+    FITTED_ONCE = "The import chose for {device} ({kind}); since then {edited:and} was edited."
+    FITTED_TO_OTHER = "WARNING: this is for {meant}, and the document for something else."
+    FROM_CLIENTS = "{server} takes these from clients only, so send them: {values}"
+    INFERRED = "The server infers its parsers from the chat template and the vocabulary; it takes no names."
+    NO_OPTION = "{server} has no option for: {losses}"
+    NO_REVISION = "{server} takes no revision, so {folder} links to this commit in the Hub's cache."
+    RESOURCES = "Check the resources: {processors} processors are a guess, {memory}Gi is {why}."
+    SOURCE = (_source,)
+    UNAPPROVED = "WARNING: this document is not approved in its present form."
+    UNPINNED = "WARNING: the document names no commit, so whatever is newest will be served."
+    UNRUN = "{text}"
+    WRITTEN = "Written by importer {version} from the document {digest} (review: {review})."
 
 
 def unrun(text: str, **fields: object) -> Reason:
@@ -189,6 +138,6 @@ def unrun(text: str, **fields: object) -> Reason:
 class MemoryReason(ReasonKind):
     """Why an export requests so much of a machine's own memory."""
 
-    ESTIMATE = "estimate", "the fit's high estimate with a cache of {gib} GiB"
-    GUESS = "guess", "a guess"
-    WEIGHTS_ONCE = "weights-once", "{gib} GiB and the weights once"
+    ESTIMATE = "the fit's high estimate with a cache of {gib} GiB"
+    GUESS = "a guess"
+    WEIGHTS_ONCE = "{gib} GiB and the weights once"

@@ -106,10 +106,10 @@ def _feature(fields: Fields) -> str:
 class RecipeText(ReasonKind):
     """A text in a recipe."""
 
-    DESCRIPTION = "description", "{model}, as a document of importer configures it."
-    FEATURE = "feature", _feature
-    GUIDE = "guide", "## Launch\n\nThe command above is that of a document written for {model}.\n"
-    VARIANT = "variant", "The published weights"
+    DESCRIPTION = "{model}, as a document of importer configures it."
+    FEATURE = (_feature,)
+    GUIDE = "## Launch\n\nThe command above is that of a document written for {model}.\n"
+    VARIANT = "The published weights"
 
 
 @frozen

@@ -32,9 +32,9 @@ SHA1 = 40  # hexadecimal digits
 class Uncached(ReasonKind):
     """What the caches lack."""
 
-    REVISION = "revision", "the revision {revision!r}"
-    HEADERS = "headers", "the headers of the weights"
-    WEIGHTS = "weights", "the weights"
+    REVISION = "the revision {revision!r}"
+    HEADERS = "the headers of the weights"
+    WEIGHTS = "the weights"
 
 
 def root() -> Path:

@@ -106,8 +106,8 @@ class Timeout:
 class BodyReason(ReasonKind):
     """Reasons why a body cannot be used."""
 
-    DAMAGED = "damaged", "it is packed in a way that cannot be read"
-    CUT = "cut", "the answer was cut off"
+    DAMAGED = "it is packed in a way that cannot be read"
+    CUT = "the answer was cut off"
 
 
 class TooLarge(Exception):
@@ -150,25 +150,25 @@ def read(chunks: Iterable[bytes], coding: str, limit: int, clock: Clock) -> byte
 class SaidReason(ReasonKind):
     """The server's own message in a sentence."""
 
-    MESSAGE = "message", ", with the message {text!r}"
+    MESSAGE = ", with the message {text!r}"
 
 
 class WaitReason(ReasonKind):
     """Reasons with the wait before the next try."""
 
-    SECONDS = "seconds", "{seconds:.0f} seconds"
-    UNKNOWN = "untold", "a few minutes"
+    SECONDS = "{seconds:.0f} seconds"
+    UNKNOWN = "a few minutes"
 
 
 class ExchangeReason(ReasonKind):
     """Failures below HTTP, or between two responses."""
 
-    NO_CONNECTION = "no-connection", "{says}"
-    NOT_CONNECTED = "not-connected", "no connection within {seconds:.0f} s"
-    SILENT = "silent", "no whole answer within {seconds:.0f} s"
-    FAILED = "failed", "the exchange failed ({name})"
-    SHORT = "short", "{have} of {size} bytes arrived"
-    HOPS = "hops", "it was redirected more than {hops} times"
+    NO_CONNECTION = "{says}"
+    NOT_CONNECTED = "no connection within {seconds:.0f} s"
+    SILENT = "no whole answer within {seconds:.0f} s"
+    FAILED = "the exchange failed ({name})"
+    SHORT = "{have} of {size} bytes arrived"
+    HOPS = "it was redirected more than {hops} times"
 
 
 @frozen

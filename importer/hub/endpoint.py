@@ -77,13 +77,10 @@ def is_this_machine(address: str) -> bool:
 class RedirectRemedy(ReasonKind):
     """What to do about a redirect that is not followed, and the form of the list of hosts."""
 
-    UNSET = "unset", "HF_ENDPOINT only points to the Hub: unset it to ask the Hub itself."
-    ALLOW = (
-        "allow",
-        "Set HF_ENDPOINT if {host} is your Hub; if your Hub keeps files there, set IMPORTER_HUB_HOSTS.",
-    )
-    CHECK = "check", "Check what HF_ENDPOINT names."
-    FORM = "form", "it is a list of HOST or HOST:PORT, with commas"
+    UNSET = "HF_ENDPOINT only points to the Hub: unset it to ask the Hub itself."
+    ALLOW = "Set HF_ENDPOINT if {host} is your Hub; if your Hub keeps files there, set IMPORTER_HUB_HOSTS."
+    CHECK = "Check what HF_ENDPOINT names."
+    FORM = "it is a list of HOST or HOST:PORT, with commas"
 
 
 PUBLIC = "https://huggingface.co"

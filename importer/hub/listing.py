@@ -29,9 +29,9 @@ SAFE_PATH = re.compile(r"(?!/)(?:(?!\.\.?(?:/|$))[^/\\\x00-\x1f\x7f]+(?:/(?!$)|$
 class ListingReason(ReasonKind):
     """Reasons why a listing cannot be used."""
 
-    LARGE = "large", "it is larger than importer reads"
-    COMMIT = "commit", "it does not name the commit that was asked for"
-    NO_LIST = "no-list", "it is not JSON of this form"
+    LARGE = "it is larger than importer reads"
+    COMMIT = "it does not name the commit that was asked for"
+    NO_LIST = "it is not JSON of this form"
 
 
 class MalformedListing(Exception):
@@ -122,8 +122,8 @@ def _info(data: Mapping[str, object]) -> dict[str, object]:
 class ApiReason(ReasonKind):
     """Reasons why a response of the Hub's API cannot be used."""
 
-    REFUSED = "refused", "it refused with status {status}{said}"
-    LISTING = "listing", "the list of files"
+    REFUSED = "it refused with status {status}{said}"
+    LISTING = "the list of files"
 
 
 def ask(repo: str, revision: str | None) -> Listing:

@@ -17,7 +17,7 @@ NEXT = re.compile(r'<([^<>]{1,4096})>\s*;\s*rel\s*=\s*"?next"?')
 class PagingReason(ReasonKind):
     """Reasons why a list is left before its last page."""
 
-    BEYOND = "beyond", "the list repeats a page, or has more pages or takes longer than importer reads"
+    BEYOND = "the list repeats a page, or has more pages or takes longer than importer reads"
 
 
 @frozen

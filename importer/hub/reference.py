@@ -49,45 +49,34 @@ LONGEST_REVISION = 255
 class ReferenceReason(ReasonKind):
     """Reasons why a text is no reference to a model."""
 
-    EMPTY = "empty", "it names no repository"
-    CONTROL = "control", "it is longer than {limit} characters, or contains control characters"
-    NO_REVISIONS = "no-revisions", "a directory has no revisions"
-    NO_HOME = "no-home", "the home directory is not known"
-    WINDOWS = "windows", "it is a path of Windows; in WSL a folder of the drive C: is below /mnt/c"
+    EMPTY = "it names no repository"
+    CONTROL = "it is longer than {limit} characters, or contains control characters"
+    NO_REVISIONS = "a directory has no revisions"
+    NO_HOME = "the home directory is not known"
+    WINDOWS = "it is a path of Windows; in WSL a folder of the drive C: is below /mnt/c"
     UNKNOWN_URL = (
-        "unknown-url",
-        "importer reads the Hub and folders, not {scheme}://; download the model, and import its folder",
+        "importer reads the Hub and folders, not {scheme}://; download the model, and import its folder"
     )
     REGISTRY = (
-        "registry",
-        (
-            "{name} is not supported; import the same model from the Hub, or download it from there, and "
-            "import its folder"
-        ),
+        "{name} is not supported; import the same model from the Hub, or download it from there, and "
+        "import its folder"
     )
-    FILE_URL = "file-url", "write the path of its folder, without file://"
-    OTHER_KIND = "other-kind", "it names a {what}, not a model"
-    MALFORMED_URL = "malformed-url", "it is not a well-formed URL, or has a user name in it"
+    FILE_URL = "write the path of its folder, without file://"
+    OTHER_KIND = "it names a {what}, not a model"
+    MALFORMED_URL = "it is not a well-formed URL, or has a user name in it"
     OTHER_HOST = (
-        "other-host",
-        (
-            "{host} is not the Hub; if it is yours, set HF_ENDPOINT; otherwise download the model from "
-            "there, and import its folder"
-        ),
+        "{host} is not the Hub; if it is yours, set HF_ENDPOINT; otherwise download the model from "
+        "there, and import its folder"
     )
-    NO_OWNER = (
-        "no-owner",
-        "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)",
-    )
-    TAGGED = "tagged", "the model of a document has no tag"
-    SLASHES = "slashes", "an id is owner/name, with one slash; before a path write hf://"
+    NO_OWNER = "the owner is missing (ids of one word are a legacy form: gpt2 is openai-community/gpt2)"
+    TAGGED = "the model of a document has no tag"
+    SLASHES = "an id is owner/name, with one slash; before a path write hf://"
     CHARACTERS = (
-        "characters",
-        "{part!r} must be 1 to 96 letters, digits, '_', inside also single '.' or '-', and not end in '.git'",
+        "{part!r} must be 1 to 96 letters, digits, '_', inside also single '.' or '-', and not end in '.git'"
     )
-    REVISION = "revision", "{revision!r} cannot be the name of a revision"
-    TWICE = "twice", "it names two revisions"
-    PAGE = "page", "{page!r} behind the id names no revision, folder or file"
+    REVISION = "{revision!r} cannot be the name of a revision"
+    TWICE = "it names two revisions"
+    PAGE = "{page!r} behind the id names no revision, folder or file"
 
 
 @frozen
@@ -342,18 +331,14 @@ MOST_FOLDERS = 8  # that a sentence names
 class FileRemedy(ReasonKind):
     """What to import in place of a file or a folder."""
 
-    BESIDE = "beside", "Import {repo} itself: it has safetensors weights."
-    MADE_FROM = (
-        "made-from",
-        "Import {repo}, the repository that it was made from, or serve the GGUF file with llama.cpp.",
-    )
+    BESIDE = "Import {repo} itself: it has safetensors weights."
+    MADE_FROM = "Import {repo}, the repository that it was made from, or serve the GGUF file with llama.cpp."
     ORIGINAL = (
-        "original",
-        "Import the repository with the original safetensors weights, or serve the GGUF file with llama.cpp.",
+        "Import the repository with the original safetensors weights, or serve the GGUF file with llama.cpp."
     )
-    FETCH = "fetch", "Fetch {folder!r} of {repo} at {revision}, then import that folder."
-    FOLDERS = "folders", "Import {repo} without a path. Its folders with a config.json: {folders}."
-    WHOLE = "whole", "Import {repo} without a path."
+    FETCH = "Fetch {folder!r} of {repo} at {revision}, then import that folder."
+    FOLDERS = "Import {repo} without a path. Its folders with a config.json: {folders}."
+    WHOLE = "Import {repo} without a path."
 
 
 def check_path(reference: Reference, snapshot: Snapshot) -> None:

@@ -21,13 +21,13 @@ UNREACHED = {"ConnectError", "ConnectTimeout", "ProxyError"}
 class RouteReason(ReasonKind):
     """Reasons why the way to the Hub is closed before the Hub."""
 
-    PROXY_ADDRESS = "proxy-address", "its address is malformed"
-    PROXY_SOCKS = "proxy-socks", "a SOCKS proxy needs the package socksio"
-    PROXY_STATUS = "proxy-status", "it answered with status {status}"
-    NOT_TRUSTED = "not-trusted", "{says}"
-    UNREADABLE = "unreadable", "the file cannot be used ({says})"
-    VARIABLE = "variable", "{name}={value}"
-    OWN = "own", "the default ones"
+    PROXY_ADDRESS = "its address is malformed"
+    PROXY_SOCKS = "a SOCKS proxy needs the package socksio"
+    PROXY_STATUS = "it answered with status {status}"
+    NOT_TRUSTED = "{says}"
+    UNREADABLE = "the file cannot be used ({says})"
+    VARIABLE = "{name}={value}"
+    OWN = "the default ones"
 
 
 @frozen

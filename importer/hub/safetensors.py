@@ -26,10 +26,10 @@ BITS = {
 class HeaderReason(ReasonKind):
     """Reasons why a header is malformed."""
 
-    BEYOND = "beyond", "its header claims {said} bytes, and the file has {size}"
-    LARGE = "large", "its header is larger than importer reads"
-    MALFORMED = "malformed", "its header is not one of safetensors"
-    ROOM = "room", "its tensors take {taken} bytes, and the file has {held} for them"
+    BEYOND = "its header claims {said} bytes, and the file has {size}"
+    LARGE = "its header is larger than importer reads"
+    MALFORMED = "its header is not one of safetensors"
+    ROOM = "its tensors take {taken} bytes, and the file has {held} for them"
 
 
 class MalformedHeader(Exception):

@@ -64,28 +64,28 @@ def git_hash(data: bytes) -> str:
 class JsonReason(ReasonKind):
     """Reasons why a text is not valid JSON, or not an object."""
 
-    DEEP = "deep", "it is nested too deep"
-    BROKEN = "broken", "{says}"
-    MARKED = "marked", "it begins with a byte order mark, so engines refuse it; save it without one"
-    LINK = "link", "it is the text of a link into the cache; copy the folder of snapshots with its links"
-    NO_OBJECT = "no-object", "it is not an object"
+    DEEP = "it is nested too deep"
+    BROKEN = "{says}"
+    MARKED = "it begins with a byte order mark, so engines refuse it; save it without one"
+    LINK = "it is the text of a link into the cache; copy the folder of snapshots with its links"
+    NO_OBJECT = "it is not an object"
 
 
 class UnreadReason(ReasonKind):
     """Reasons why a snapshot lacks the text of a file."""
 
-    NOT_LISTED = "not-listed", "the repository does not list it"
-    TOO_LARGE = "too-large", "it is larger than {limit}"
-    NOT_AMONG = "not-among", "it is not among the {most} files read"
-    NOT_TEXT = "not-text", "it is not UTF-8 text"
-    OUTSIDE = "outside", "it links to a place outside the directory"
-    NO_FILE = "no-file", "it is not a plain file"
-    GONE = "gone", "it is a link to a file that is gone"
-    POINTER = "pointer", "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
-    NO_MAP = "no-map", "it places no tensor in a file beside it"
-    SYSTEM = "system", "{says}"
-    OFFLINE = "not-asked", "the Hub was not asked, so its tags and the card are not known"
-    NOT_STORED = "not-kept", "it is not in the cache"
+    NOT_LISTED = "the repository does not list it"
+    TOO_LARGE = "it is larger than {limit}"
+    NOT_AMONG = "it is not among the {most} files read"
+    NOT_TEXT = "it is not UTF-8 text"
+    OUTSIDE = "it links to a place outside the directory"
+    NO_FILE = "it is not a plain file"
+    GONE = "it is a link to a file that is gone"
+    POINTER = "it is a pointer of git-lfs and not the file; run 'git lfs pull'"
+    NO_MAP = "it places no tensor in a file beside it"
+    SYSTEM = "{says}"
+    OFFLINE = "the Hub was not asked, so its tags and the card are not known"
+    NOT_STORED = "it is not in the cache"
 
 
 @frozen

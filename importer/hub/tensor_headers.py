@@ -34,9 +34,9 @@ Part = Callable[
 class WeightsReason(ReasonKind):
     """Reasons why the beginnings of weight files, or responses with them, cannot be used."""
 
-    FILES = "files", "it is one of more files, or of larger headers, than importer reads"
-    TWICE = "twice", "{name!r} is in another file as well"
-    OTHER = "other", "it is another part than was asked for"
+    FILES = "it is one of more files, or of larger headers, than importer reads"
+    TWICE = "{name!r} is in another file as well"
+    OTHER = "it is another part than was asked for"
 
 
 def examined(snapshot: Snapshot, paths: Sequence[str], *, exact: bool, offline: bool) -> Snapshot:

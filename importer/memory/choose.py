@@ -64,20 +64,19 @@ def _or(names: Sequence[str]) -> str:
 class FitReason(ReasonKind):
     """Reasons for the settings of a fit."""
 
-    HOLDS = "holds", "{usable} hold {tokens:,} tokens: {parts}", "fits the device"
-    WOULD_HOLD_ALL = "would-hold-all", "{held}; {devices:or} would hold all {tokens:,}"
-    NEUTRAL = "neutral", _neutral_text
-    MORE_CARDS = "more-cards", "{problem}; the document is for {more}", "does not fit"
-    WOULD_HOLD = "would-hold", "{devices:or} would hold {tokens:,} tokens"
+    HOLDS = "{usable} hold {tokens:,} tokens: {parts}", "fits the device"
+    WOULD_HOLD_ALL = "{held}; {devices:or} would hold all {tokens:,}"
+    NEUTRAL = (_neutral_text,)
+    MORE_CARDS = "{problem}; the document is for {more}", "does not fit"
+    WOULD_HOLD = "{devices:or} would hold {tokens:,} tokens"
     NO_BFLOAT16 = (
-        "no-bfloat16",
         "{device} does not calculate in bfloat16; warning: float16 ends at 65,504",
         "device lacks BF16",
     )
-    CAST = "cast", "the weights are in {stored}; vLLM takes {usual}", "from {stored}"
-    STORED = "stored", "{file} says the weights are in {stored}", "{file}"
-    NOT_KNOWN = "not-known", "not known what {device} holds: {why}", "fit unknown"
-    NO_LENGTH = "no-length", "no file names a context length"
+    CAST = "the weights are in {stored}; vLLM takes {usual}", "from {stored}"
+    STORED = "{file} says the weights are in {stored}", "{file}"
+    NOT_KNOWN = "not known what {device} holds: {why}", "fit unknown"
+    NO_LENGTH = "no file names a context length"
 
 
 @frozen

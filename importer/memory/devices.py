@@ -45,24 +45,18 @@ FROM_CAPABILITY = {"fp32": (0, 0), "fp16": (5, 3), "bf16": (8, 0), "fp8": (8, 9)
 class DeviceReason(ReasonKind):
     """Reasons why a device or an amount of memory is invalid."""
 
-    COUNT = "count", "from 1 to {most} of a kind"
-    SIZE_FORM = "size-form", "it is a number and a unit, such as 48GiB or 800MB"
-    SIZE_RANGE = "size-range", "from 1 MiB to 1024 TiB"
-    NEAR = "near", "Did you mean {names:or}?"
-    WHOLE_MACHINE = "whole-machine", "{device} is a whole machine, and engines do not spread over several"
+    COUNT = "from 1 to {most} of a kind"
+    SIZE_FORM = "it is a number and a unit, such as 48GiB or 800MB"
+    SIZE_RANGE = "from 1 MiB to 1024 TiB"
+    NEAR = "Did you mean {names:or}?"
+    WHOLE_MACHINE = "{device} is a whole machine, and engines do not spread over several"
 
 
 class UnsuitedReason(ReasonKind):
     """Why an engine does not run on a device."""
 
-    NOT_ON_APPLE = (
-        "not-on-apple",
-        "{backend} does not run on Apple's graphics; choose the backend mlx or another device",
-    )
-    ONLY_ON_APPLE = (
-        "only-on-apple",
-        "{backend} does not run on cards; choose the backend vllm or one of Apple's devices",
-    )
+    NOT_ON_APPLE = "{backend} does not run on Apple's graphics; choose the backend mlx or another device"
+    ONLY_ON_APPLE = "{backend} does not run on cards; choose the backend vllm or one of Apple's devices"
 
 
 @frozen

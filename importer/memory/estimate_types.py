@@ -20,54 +20,48 @@ CACHES: frozenset[Part] = frozenset({"kv cache", "states"})
 class UnknownReason(ReasonKind):
     """Reasons why an estimate is unknown."""
 
-    CONFIG = "config", "{label} has no config.json that could be read"
-    SHAPE_FIELD = "shape-field", "config.json does not say {field}"
-    SIZE = "size", "no file says how large the weights are, and {why}"
-    TOO_MANY_LAYERS = "too-many-layers", "config.json says {number} layers, more than {most}"
+    CONFIG = "{label} has no config.json that could be read"
+    SHAPE_FIELD = "config.json does not say {field}"
+    SIZE = "no file says how large the weights are, and {why}"
+    TOO_MANY_LAYERS = "config.json says {number} layers, more than {most}"
 
 
 class SizeReason(ReasonKind):
     """Reasons for the size of the weights: the source of the figure."""
 
-    CONFIG = (
-        "config",
-        "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are",
-    )
-    FILES = "files", "as large as its weight files, with their headers: {count} of them"
-    HEADERS = "headers", "the headers of its files list {count:,} tensors"
-    HUB = "hub", "the Hub counts {counts}"
-    INDEX = "index", "{file} says total_size: {size}"
-    NO_TOWER = "no-tower", "{why}; without the tower of vision or sound"
+    CONFIG = "config.json describes {parameters:,} parameters in {dtype}; no file says how large they are"
+    FILES = "as large as its weight files, with their headers: {count} of them"
+    HEADERS = "the headers of its files list {count:,} tensors"
+    HUB = "the Hub counts {counts}"
+    INDEX = "{file} says total_size: {size}"
+    NO_TOWER = "{why}; without the tower of vision or sound"
 
 
 class TermReason(ReasonKind):
     """Reasons for the size of a part of an estimate."""
 
-    ACTIVATIONS = "activations", "{tokens:,} tokens of one step through the widest layer"
-    PICTURES = "pictures", "pictures of {tokens:,} tokens through their encoder"
-    SAMPLING = "sampling", "sampling from {rows:,} rows of {values:,} values"
-    ADAPTERS = "adapters", "places of adapters: {rows:,} rows beside each matrix"
-    ARRAYS = "arrays", "{sequences} x {tokens:,} tokens in {dtype}: {kinds}"
-    CAST = "cast", "loaded in {dtype}"
-    DRAFTS_LEFT_OUT = "drafts-left-out", "without the layers that only draft"
-    ENGINE = "engine", "the engine itself, with nothing loaded"
-    ENGINE_AND_BUFFERS = "engine-and-buffers", "the engine itself, and buffers between cards"
-    ENGINE_AND_SYSTEM = (
-        "engine-and-system",
-        "the engine itself, and what the system takes of the memory that both share",
-    )
-    GRAPHS = "graphs", "recorded CUDA graphs; enforce_eager leaves them out"
-    MEASURED = "measured", "measured at a start of {engine}, {at}"
-    PADDED = "padded", "with experts padded to the tiles of their kernel"
-    NOT_COUNTED = "not-counted", "{why}; the size of {keys:and} is not known"
-    OFFLOADED = "offloaded", "without {size:,} bytes in the machine's memory"
-    ONLINE = "online", "quantised to {bits:g} bits while they load"
-    PAGES = "pages", "{sequences} x {tokens:,} tokens in {dtype}, {each:,.0f} bytes each: {kinds}"
-    PROJECTION_TWICE = "projection-twice", "with MLA's projection kept twice"
-    SHARE = "share", "{share:.0%} of them on each of {devices}"
-    STATE_ARRAYS = "state-arrays", "{sequences} x {size:,} bytes, however long the sequence"
-    STATE_PAGES = "state-pages", "{sequences:sequence|sequences}, {count:page|pages} of {size:,} bytes each"
-    WEIGHTS = "weights", "{parts:;}"
+    ACTIVATIONS = "{tokens:,} tokens of one step through the widest layer"
+    PICTURES = "pictures of {tokens:,} tokens through their encoder"
+    SAMPLING = "sampling from {rows:,} rows of {values:,} values"
+    ADAPTERS = "places of adapters: {rows:,} rows beside each matrix"
+    ARRAYS = "{sequences} x {tokens:,} tokens in {dtype}: {kinds}"
+    CAST = "loaded in {dtype}"
+    DRAFTS_LEFT_OUT = "without the layers that only draft"
+    ENGINE = "the engine itself, with nothing loaded"
+    ENGINE_AND_BUFFERS = "the engine itself, and buffers between cards"
+    ENGINE_AND_SYSTEM = "the engine itself, and what the system takes of the memory that both share"
+    GRAPHS = "recorded CUDA graphs; enforce_eager leaves them out"
+    MEASURED = "measured at a start of {engine}, {at}"
+    PADDED = "with experts padded to the tiles of their kernel"
+    NOT_COUNTED = "{why}; the size of {keys:and} is not known"
+    OFFLOADED = "without {size:,} bytes in the machine's memory"
+    ONLINE = "quantised to {bits:g} bits while they load"
+    PAGES = "{sequences} x {tokens:,} tokens in {dtype}, {each:,.0f} bytes each: {kinds}"
+    PROJECTION_TWICE = "with MLA's projection kept twice"
+    SHARE = "{share:.0%} of them on each of {devices}"
+    STATE_ARRAYS = "{sequences} x {size:,} bytes, however long the sequence"
+    STATE_PAGES = "{sequences:sequence|sequences}, {count:page|pages} of {size:,} bytes each"
+    WEIGHTS = "{parts:;}"
 
 
 @frozen

@@ -57,14 +57,14 @@ def _several(what: str) -> Text:
 class AmountReason(ReasonKind):
     """Reasons with amounts of memory on a device."""
 
-    OF_NODES = "of-nodes", _several("memory nodes of ")
-    OF_ONE = "of-one", "{budget} of {device}"
-    OF_SEVERAL = "of-several", _several("")
-    CACHE = "cache", "KV cache {size} per token"
-    STATES = "states", "states {size}"
-    REST = "rest", "the rest {likely:.1f} to {high}"
-    REST_MEASURED = "rest-measured", "the rest {size}, {why}"
-    WEIGHTS = "weights", "weights {size}"
+    OF_NODES = (_several("memory nodes of "),)
+    OF_ONE = "{budget} of {device}"
+    OF_SEVERAL = (_several(""),)
+    CACHE = "KV cache {size} per token"
+    STATES = "states {size}"
+    REST = "the rest {likely:.1f} to {high}"
+    REST_MEASURED = "the rest {size}, {why}"
+    WEIGHTS = "weights {size}"
 
 
 def _too_large(fields: Fields) -> str:
@@ -77,30 +77,22 @@ def _too_large(fields: Fields) -> str:
 class JudgementReason(ReasonKind):
     """Why an engine does not start with the values of a document, or may not."""
 
-    TOO_LARGE = "too-large", _too_large, "does not fit"
-    TOO_LONG = (
-        "too-long",
-        "{tokens:,} tokens do not fit; {usable} hold {held:,} tokens: {parts}",
-        "context too long",
-    )
+    TOO_LARGE = _too_large, "does not fit"
+    TOO_LONG = "{tokens:,} tokens do not fit; {usable} hold {held:,} tokens: {parts}", "context too long"
     CACHE_TOO_SMALL = (
-        "cache-too-small",
         "a cache of {size} holds {held:,} tokens, less than max_model_len, {tokens:,}",
         "cache too small",
     )
     CACHE_TOO_LARGE = (
-        "cache-too-large",
         "{usable} have {left} beside the model, less than a cache of {size}: {parts}",
         "cache too large",
     )
-    MORE_CARDS = "more-cards", "it takes {needed} cards, and {device} has {count}", "more cards"
+    MORE_CARDS = "it takes {needed} cards, and {device} has {count}", "more cards"
     MAY_NOT_START = (
-        "may-not-start",
         "it may not start: {parts} take {low} to {high} of {usable}; {held:,} tokens are safe",
         "may not start",
     )
     LARGE_SHARE = (
-        "large-share",
         (
             "it may not start: vLLM ends where less than {share:g} of {device}, {size}, is free at its "
             "start, and {beside} are used beside it; set gpu_memory_utilization: {most:g}"
@@ -108,12 +100,10 @@ class JudgementReason(ReasonKind):
         "may not be free",
     )
     OLD_CARD = (
-        "old-card",
         "vLLM does not run on {device}: it requires compute capability 7.0, and the card has {capability}",
         "card too old",
     )
     STATE_BLOCKS = (
-        "state-blocks",
         (
             "{running:,} sequences at the same time may not start: vLLM needs a block of states for each, "
             "and {blocks:,} are safe; set max_num_seqs: {blocks}"
@@ -121,27 +111,19 @@ class JudgementReason(ReasonKind):
         "more than blocks",
     )
     NO_BFLOAT16 = (
-        "no-bfloat16",
         "vLLM does not start with bfloat16 on {device}, since it lacks that format; use float16",
         "device lacks BF16",
     )
     NOT_EVEN = (
-        "not-even",
         "states or blocks of scales do not divide by {cards}: vLLM ends while it loads the model",
         "uneven parts",
     )
     EXPERTS = (
-        "experts",
         "{count} experts do not divide by the {cards} cards that share them: vLLM ends with {key}",
         "uneven experts",
     )
-    FP8_CACHE = (
-        "fp8-cache",
-        "beside a cache in 8 bits, vLLM asserts {setting}: true for this model",
-        "attention setting",
-    )
+    FP8_CACHE = "beside a cache in 8 bits, vLLM asserts {setting}: true for this model", "attention setting"
     FP8_LATENT = (
-        "fp8-latent",
         "vLLM ends at its start: it has no cache in 8 bits for latent attention on {device}",
         "no 8-bit cache",
     )

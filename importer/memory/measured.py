@@ -29,9 +29,9 @@ FREE = {
 class MeasuredReason(ReasonKind):
     """Why reported figures count for nothing, or for another device."""
 
-    BEYOND = "beyond", "its log says {what} {size:.2f} GiB, of {whole:.2f} GiB in all"
-    TOKENS = "tokens", "its log says {tokens:,} tokens in {cache:.2f} GiB, room for {counted:,}"
-    NOTHING = "nothing", "its log does not say how much memory it took"
+    BEYOND = "its log says {what} {size:.2f} GiB, of {whole:.2f} GiB in all"
+    TOKENS = "its log says {tokens:,} tokens in {cache:.2f} GiB, room for {counted:,}"
+    NOTHING = "its log does not say how much memory it took"
 
 
 @frozen

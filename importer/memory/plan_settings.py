@@ -59,16 +59,11 @@ def _slots(fields: Fields) -> str:
 class PlanReason(ReasonKind):
     """Reasons of a plan: for its layout and its settings, and what they cost."""
 
-    TENSOR = (
-        "tensor",
-        "{cards} x {device} share each layer; {heads} heads divide by it",
-        "splits {heads} heads",
-    )
-    STAGES = "stages", _stages, "layers in stages"
-    COPIES = "copies", _copies, "{copies} copies"
-    EXPERTS = "experts", _experts, "experts over cards"
+    TENSOR = "{cards} x {device} share each layer; {heads} heads divide by it", "splits {heads} heads"
+    STAGES = _stages, "layers in stages"
+    COPIES = _copies, "{copies} copies"
+    EXPERTS = _experts, "experts over cards"
     EXPERTS_WHOLE = (
-        "experts-whole",
         (
             "{cards} x {device} share attention and keep experts whole, since the blocks of their scales do "
             "not divide"
@@ -76,60 +71,48 @@ class PlanReason(ReasonKind):
         "whole experts",
     )
     SERVERS = (
-        "servers",
-        (
-            "{servers:server|servers} of {cards:card|cards}: start the document once for each, with a "
-            "balancer before them"
-        ),
+        "{servers:server|servers} of {cards:card|cards}: start the document once for each, with a "
+        "balancer before them"
     )
-    SHARE = "share", "{budget} of the {memory} of {device}", "default share"
+    SHARE = "{budget} of the {memory} of {device}", "default share"
     LARGER_SHARE = (
-        "larger-share",
         "{budget} of the {memory} of {device}; with the usual {usual} the context would be shorter",
         "longer context",
     )
-    CACHE = (
-        "cache",
-        "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory",
-        "{count} sequences",
-    )
+    CACHE = "{count} x {tokens:,} tokens; left to itself, vLLM would take all memory", "{count} sequences"
     FP8_CACHE = (
-        "fp8-cache",
         (
             "keys and values in 8 bits, in which {device} calculates: half the memory for each token, and "
             "answers may differ a little"
         ),
         "half the memory",
     )
-    SLOTS = "slots", _slots, "as requested"
+    SLOTS = _slots, "as requested"
     FEW_SLOTS = (
-        "few-slots",
         "{count:sequence|sequences} at the same time: the memory of more leaves no room for the context",
         "longer context",
     )
     STATE_BLOCKS = (
-        "state-blocks",
         "{count:sequence|sequences} at the same time: vLLM needs a block of states for each",
         "blocks of states",
     )
-    BATCHED = "batched", "{tokens:,} tokens of prompts in one step, for the goal {goal}", "goal {goal}"
-    SEQUENCES = "sequences", "it holds {count:sequence|sequences} of {tokens:,} tokens at the same time"
-    ASKED = "asked", "{tokens:,} tokens were requested", "as requested"
-    BEYOND = "beyond", "{wanted:,} tokens were requested; the model has {most:,}", "the model's most"
+    BATCHED = "{tokens:,} tokens of prompts in one step, for the goal {goal}", "goal {goal}"
+    SEQUENCES = "it holds {count:sequence|sequences} of {tokens:,} tokens at the same time"
+    ASKED = "{tokens:,} tokens were requested", "as requested"
+    BEYOND = "{wanted:,} tokens were requested; the model has {most:,}", "the model's most"
     FEWER = (
-        "fewer",
         (
             "it holds {held:,} of the {wanted:,} requested sequences of {tokens:,} tokens at the same time; "
             "the others wait"
         ),
         "{held} held",
     )
-    IDLE = "idle", "{count} x {device} have no part", "idle cards"
-    MACHINES = "machines", "vLLM is started on each of {count} machines, with {arguments}"
-    LOCAL_COPIES = "local-copies", "{copies} copies on each of {machines} machines", "copies per machine"
-    SISTERS = "sisters", "the card names quantised repositories of it: {names:and}"
-    UNCOUNTED = "uncounted", "the estimate does not know how much memory {key} takes", "size unknown"
-    OTHER_ENGINE = "other-engine", "{device} is served by {engine}, not by the released {backend}"
+    IDLE = "{count} x {device} have no part", "idle cards"
+    MACHINES = "vLLM is started on each of {count} machines, with {arguments}"
+    LOCAL_COPIES = "{copies} copies on each of {machines} machines", "copies per machine"
+    SISTERS = "the card names quantised repositories of it: {names:and}"
+    UNCOUNTED = "the estimate does not know how much memory {key} takes", "size unknown"
+    OTHER_ENGINE = "{device} is served by {engine}, not by the released {backend}"
 
 
 def gib(size: float) -> str:

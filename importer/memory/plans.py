@@ -18,8 +18,8 @@ TYPICAL = 8192  # tokens of a sequence, where a number of sequences is requested
 class AimReason(ReasonKind):
     """Why a goal, a number of sequences or their length is invalid."""
 
-    NO_GOAL = "no-goal", "it is one of {known}"
-    NO_COUNT = "no-count", "it must be a whole number above zero"
+    NO_GOAL = "it is one of {known}"
+    NO_COUNT = "it must be a whole number above zero"
 
 
 @frozen

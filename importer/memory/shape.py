@@ -30,9 +30,9 @@ CONTEXT = ("max_position_embeddings", "max_sequence_length", "seq_length", "n_po
 class ShapeField(ReasonKind):
     """Required fields of a language model's config."""
 
-    LAYERS = "layers", "the number of layers"
-    HIDDEN = "hidden", "the hidden size"
-    VOCABULARY = "vocabulary", "the vocabulary's size"
+    LAYERS = "the number of layers"
+    HIDDEN = "the hidden size"
+    VOCABULARY = "the vocabulary's size"
 
 
 @frozen

@@ -13,9 +13,9 @@ from importer.reasons import Reason, ReasonKind
 class CompletenessReason(ReasonKind):
     """Reasons why a parser reads less than another one."""
 
-    INCOMPLETE = "incomplete", "{case}: {problem}; {other} reads it"
-    LOSES_STREAM = "loses-stream", "{case}: lost token by token; {other} loses less"
-    READS_UNMARKED = "reads-unmarked", "it reads a call without its markers too"
+    INCOMPLETE = "{case}: {problem}; {other} reads it"
+    LOSES_STREAM = "{case}: lost token by token; {other} loses less"
+    READS_UNMARKED = "it reads a call without its markers too"
 
 
 def attainable(verdicts: Iterable[ParserVerdict], *, streamed: bool = False) -> frozenset[str]:

@@ -16,24 +16,21 @@ class JudgeReason(ReasonKind):
     """Differences between a reading and its sample."""
 
     # in the parser's own words
-    ERROR = "error", "{words}"
+    ERROR = "{words}"
     # caused by the machine: no verdict on the parser
-    ACCIDENT = "accident", "{words}"
-    OTHER_COUNT = (
-        "other-count",
-        lambda fields: f"read {_calls(fields['read'])} where {_calls(fields['stood'])} stood",
-    )
-    NO_ANSWER = "no-answer", "did not return the answer as content"
-    NO_REASONING = "no-reasoning", "read no reasoning"
-    OTHER_REASONING = "other-reasoning", "read the reasoning {got}, not {want}"
-    NO_CONTENT = "no-content", "left no content"
-    OTHER_CONTENT = "other-content", "left the content {got}, not {want}"
-    OTHER_NAME = "other-name", "read the name {got}, not {want}"
-    NOT_JSON = "not-json", "returned arguments that are no JSON: {got}"
-    NOT_AN_OBJECT = "not-an-object", "returned arguments that are no object"
-    LOST_ARGUMENT = "lost-argument", "lost the argument {name}"
-    OTHER_VALUE = "other-value", "returned {name} = {got}, not {want}"
-    INVENTED_ARGUMENT = "invented-argument", "invented the argument {name}"
+    ACCIDENT = "{words}"
+    OTHER_COUNT = (lambda fields: f"read {_calls(fields['read'])} where {_calls(fields['stood'])} stood",)
+    NO_ANSWER = "did not return the answer as content"
+    NO_REASONING = "read no reasoning"
+    OTHER_REASONING = "read the reasoning {got}, not {want}"
+    NO_CONTENT = "left no content"
+    OTHER_CONTENT = "left the content {got}, not {want}"
+    OTHER_NAME = "read the name {got}, not {want}"
+    NOT_JSON = "returned arguments that are no JSON: {got}"
+    NOT_AN_OBJECT = "returned arguments that are no object"
+    LOST_ARGUMENT = "lost the argument {name}"
+    OTHER_VALUE = "returned {name} = {got}, not {want}"
+    INVENTED_ARGUMENT = "invented the argument {name}"
 
 
 FIELD_TEXTS = {"tool_parser": "tool parsers", "reasoning_parser": "reasoning parsers"}
@@ -60,24 +57,21 @@ def _splits(fields: Fields) -> str:
 class ProofReason(ReasonKind):
     """Results of a proof, or reasons why there is none."""
 
-    READ = "read", _read_text, "{judge} {version}"
-    NOT_PROVED = "not-proved", "not proved: {why}"
-    NOTHING_RENDERED = "nothing-rendered", "there was nothing to render"
-    NO_CALLS = "no-calls", "the template renders no tool calls", "no calls rendered"
-    NO_THINKING = "no-thinking", "the template renders no reasoning", "no reasoning rendered"
-    OWN_RENDERER = (
-        "own-renderer",
-        "{engine} renders this model by its own code ({mode}), not by a template",
-    )
-    ENGINE_FAILED = "engine-failed", "{problem}"
-    CASE = "case", "{case}: {problem}"
-    WHOLE_ONLY = "whole-only", "whole-only ({cases:;})"
-    STREAMED = "streamed", "{case}: the stream is another answer than the whole"
-    NOT_REPLAYED = "not-replayed", "{case}: not replayed, {words}"
-    SPLITS_DIFFER = "splits-differ", _splits
-    UNREADABLE = "unreadable", "the receipt's proof cannot be read: import the model again"
+    READ = _read_text, "{judge} {version}"
+    NOT_PROVED = "not proved: {why}"
+    NOTHING_RENDERED = "there was nothing to render"
+    NO_CALLS = "the template renders no tool calls", "no calls rendered"
+    NO_THINKING = "the template renders no reasoning", "no reasoning rendered"
+    OWN_RENDERER = "{engine} renders this model by its own code ({mode}), not by a template"
+    ENGINE_FAILED = "{problem}"
+    CASE = "{case}: {problem}"
+    WHOLE_ONLY = "whole-only ({cases:;})"
+    STREAMED = "{case}: the stream is another answer than the whole"
+    NOT_REPLAYED = "{case}: not replayed, {words}"
+    SPLITS_DIFFER = (_splits,)
+    UNREADABLE = "the receipt's proof cannot be read: import the model again"
     # of a kind that is unknown here: its text alone
-    RECORDED = "recorded", "{text}"
+    RECORDED = "{text}"
 
 
 @frozen

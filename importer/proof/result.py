@@ -66,13 +66,13 @@ class PromptDifference(ReasonKind):
     ``theirs``.
     """
 
-    REFUSED = "refused", "case {case}: refused with {words}"
-    DROPPED = "dropped", _excerpts("{place} is absent from the prompt")
-    PARTS_PRINTED = "parts-printed", _excerpts("the parts of {place} are printed as data")
-    MOVED = "moved", _excerpts("the image does not stand between the texts of {place}")
-    OTHER = "other", _excerpts("the prompt differs at {place}")
-    SWITCHED = "switched", "case {case}: the engine sets {variable} to {value} by itself"
-    FORM = "form", _excerpts("the same words stand in another form or order at {place}")
+    REFUSED = "case {case}: refused with {words}"
+    DROPPED = (_excerpts("{place} is absent from the prompt"),)
+    PARTS_PRINTED = (_excerpts("the parts of {place} are printed as data"),)
+    MOVED = (_excerpts("the image does not stand between the texts of {place}"),)
+    OTHER = (_excerpts("the prompt differs at {place}"),)
+    SWITCHED = "case {case}: the engine sets {variable} to {value} by itself"
+    FORM = (_excerpts("the same words stand in another form or order at {place}"),)
 
 
 LOSSES = (

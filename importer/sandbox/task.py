@@ -46,10 +46,10 @@ class Task(Generic[Q, A]):
 class SandboxReason(ReasonKind):
     """Reasons with the limit that a text exceeds."""
 
-    TIME = "time", "it takes more than {seconds:g} s of processor time"
-    MEMORY = "memory", "it needs more than {size:,} MiB of memory"
-    OUTPUT = "output", "what is made of it is larger than {size:,} MiB"
-    DEPTH = "depth", "it is nested too deep"
+    TIME = "it takes more than {seconds:g} s of processor time"
+    MEMORY = "it needs more than {size:,} MiB of memory"
+    OUTPUT = "what is made of it is larger than {size:,} MiB"
+    DEPTH = "it is nested too deep"
 
 
 class Response(TypedDict, total=False):

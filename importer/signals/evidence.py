@@ -94,7 +94,7 @@ class Source(StrEnum):
 class Severity(ReasonKind):
     """Severity of a reason, kept as a reason around the reason."""
 
-    WARNING = "warning", "warning: {reason}", "{reason}"
+    WARNING = "warning: {reason}", "{reason}"
 
 
 @frozen

@@ -413,7 +413,7 @@ def _from_files(snapshot: Snapshot) -> Iterator[Evidence]:
 def _from_name(snapshot: Snapshot) -> Iterator[Evidence]:
     row_match = match(parser_table(), own_name(snapshot))
     if row_match is not None and row_match.kind != "chat":
-        reason = Reason(KindReason.KIND_BY_NAME, of=row_match.kind)
+        reason = Reason(KindReason.NAME_SAYS_KIND, of=row_match.kind)
         yield _fact(Rule.KIND_NAME, row_match.kind, "parser_defaults.json", reason, row_match.quote)
 
 

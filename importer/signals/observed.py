@@ -65,11 +65,10 @@ class ObservedReason(ReasonKind):
     """What the answers of the live model showed."""
 
     CALLED = (
-        "called",
         "of {asked} answers of the model itself {parser} read {right} as whole, right calls",
         "{right}/{asked} calls",
     )
-    UNREAD = "unread", _unread
+    UNREAD = (_unread,)
 
 
 def of_calls(records: Sequence[Mapping[str, Any]], digest: str) -> list[Evidence]:

@@ -33,8 +33,8 @@ MIGRATIONS = 0x6D696772
 class DatabaseReason(ReasonKind):
     """Why a database cannot be used."""
 
-    FORM = "form", "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
-    OWN_COPY = "own-copy", "PostgreSQL is copied by its own program: pg_dump with the custom format"
+    FORM = "it has the form sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME"
+    OWN_COPY = "PostgreSQL is copied by its own program: pg_dump with the custom format"
 
 
 class Database:

@@ -31,9 +31,9 @@ NOBODY = hashlib.sha256(b"").hexdigest()
 class KeyNameReason(ReasonKind):
     """Why a key cannot have a name."""
 
-    FORM = "form", "it has letters of ASCII, digits, spaces or any of . _ @ + -, at most {most}"
-    TAKEN = "taken", "a key has or had this name, and the audit log has it"
-    OWN = "own", "the audit log has the service's own actions under this name"
+    FORM = "it has letters of ASCII, digits, spaces or any of . _ @ + -, at most {most}"
+    TAKEN = "a key has or had this name, and the audit log has it"
+    OWN = "the audit log has the service's own actions under this name"
 
 
 @frozen

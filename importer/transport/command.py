@@ -28,11 +28,11 @@ OPTIONS, BEHIND = "{options}", "--"
 class CommandReason(ReasonKind):
     """Why a text is no command."""
 
-    EMPTY = "empty", "it is empty"
-    QUOTES = "quotes", "a quotation mark or a backslash at its end is left open"
-    UNPRINTABLE = "unprintable", "it is too long, or has characters that cannot be printed"
-    NO_PRESET = "no-preset", "{name} is no preset; presets are {presets}"
-    NO_PLACE = "no-place", "the preset {name} needs a place behind its colon that begins with no dash"
+    EMPTY = "it is empty"
+    QUOTES = "a quotation mark or a backslash at its end is left open"
+    UNPRINTABLE = "it is too long, or has characters that cannot be printed"
+    NO_PRESET = "{name} is no preset; presets are {presets}"
+    NO_PLACE = "the preset {name} needs a place behind its colon that begins with no dash"
 
 
 @frozen

@@ -37,18 +37,18 @@ SAID, SHOWN = 4000, 300  # bytes of stderr that are kept, characters of them in 
 class LateReason(ReasonKind):
     """What a command did not do in time."""
 
-    START = "start", "did not start importer within {seconds} s"
-    SPEAK = "speak", "was silent for {seconds} s"
-    END = "end", "did not end within {seconds} s"
+    START = "did not start importer within {seconds} s"
+    SPEAK = "was silent for {seconds} s"
+    END = "did not end within {seconds} s"
 
 
 class ResultReason(ReasonKind):
     """Why a result cannot be used; ``TEXT`` is of the schema of receipts."""
 
-    FORM = "form", "it is not of the form that importer writes"
-    TOO_LARGE = "too-large", "it has more than {megabytes} MiB"
-    OTHER = "other", "more than {megabytes} MiB of other output came before it"
-    TEXT = "text", "{text}"
+    FORM = "it is not of the form that importer writes"
+    TOO_LARGE = "it has more than {megabytes} MiB"
+    OTHER = "more than {megabytes} MiB of other output came before it"
+    TEXT = "{text}"
 
 
 def exchange(

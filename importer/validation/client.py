@@ -48,12 +48,12 @@ from importer.validation.reply import Reply, error_message, from_completion, fro
 class RequestHeaderReason(ReasonKind):
     """Why a header is refused."""
 
-    NOT_A_NAME = "not-a-name", "has no valid name"
-    RESERVED = "reserved", "belongs to the request itself"
-    NO_VALUE = "no-value", "has no value"
-    NOT_A_VALUE = "not-a-value", "has a value that is not one line of printable ASCII"
-    TWICE = "twice", "is given twice"
-    BESIDE_KEY = "beside-key", "is given beside a key, which is sent under this name"
+    NOT_A_NAME = "has no valid name"
+    RESERVED = "belongs to the request itself"
+    NO_VALUE = "has no value"
+    NOT_A_VALUE = "has a value that is not one line of printable ASCII"
+    TWICE = "is given twice"
+    BESIDE_KEY = "is given beside a key, which is sent under this name"
 
 
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")  # a token of RFC 9110
@@ -154,8 +154,8 @@ def _begun(data: bytes, secret: bytes) -> int:
 class ClientReason(ReasonKind):
     """Why a body is not read."""
 
-    NOT_JSON = "not-json", "the answer of {path} is not JSON"
-    TOO_LARGE = "too-large", "the answer is larger than {limit} bytes"
+    NOT_JSON = "the answer of {path} is not JSON"
+    TOO_LARGE = "the answer is larger than {limit} bytes"
 
 
 TIME_LIMIT = 120.0  # seconds for one exchange, first byte to last

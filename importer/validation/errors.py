@@ -27,25 +27,25 @@ OF_FORM = (405, 406, 411, 415, 422, 431)
 class AnswerFailure(ReasonKind):
     """How an exchange fails, with the causes that log and template show."""
 
-    UNREACHABLE = "unreachable", "the connection failed: {problem}"
-    TIMED_OUT = "timed-out", "no whole answer within {seconds:.0f} s"
-    REFUSED = "refused", "the engine answered {status}: {says}"
-    OVERLOADED = "overloaded", "the server refuses for load, also after {seconds:.0f} s: {status}, {says}"
-    REPORTS_ERROR = "reports-error", "the engine reports an error: {says}"
-    DIED = "died", "the engine died: {says}"
-    ANSWERED_AGAIN = "answered-again", "sent again, the same request was answered"
-    NOTHING = "nothing", "HTTP 200 and nothing else: no text, no call, no token of prompt or answer"
-    LOG_LACKS = "log-lacks", "its log: {lacking}"
-    LOG_RAISED = "log-raised", "its log: {raised}"
-    TEMPLATE_REFUSES = "template-refuses", "the chat template refuses it: {says}"
+    UNREACHABLE = "the connection failed: {problem}"
+    TIMED_OUT = "no whole answer within {seconds:.0f} s"
+    REFUSED = "the engine answered {status}: {says}"
+    OVERLOADED = "the server refuses for load, also after {seconds:.0f} s: {status}, {says}"
+    REPORTS_ERROR = "the engine reports an error: {says}"
+    DIED = "the engine died: {says}"
+    ANSWERED_AGAIN = "sent again, the same request was answered"
+    NOTHING = "HTTP 200 and nothing else: no text, no call, no token of prompt or answer"
+    LOG_LACKS = "its log: {lacking}"
+    LOG_RAISED = "its log: {raised}"
+    TEMPLATE_REFUSES = "the chat template refuses it: {says}"
 
 
 class SilenceReason(ReasonKind):
     """Why no more probes run."""
 
-    NO_ANSWERS = "no-answers", "not asked: {probes} probes before it had no answer within {seconds:g} s"
-    TIME_IS_UP = "time-is-up", "not asked: the time limit of the validation is over"
-    BYTES_SPENT = "bytes-spent", "not asked: the answers of the validation have {limit:,} bytes already"
+    NO_ANSWERS = "not asked: {probes} probes before it had no answer within {seconds:g} s"
+    TIME_IS_UP = "not asked: the time limit of the validation is over"
+    BYTES_SPENT = "not asked: the answers of the validation have {limit:,} bytes already"
 
 
 class ExchangeError(Exception):

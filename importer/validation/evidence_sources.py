@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 class JournalReason(ReasonKind):
     """Why a log has no answer."""
 
-    LOG_GONE = "log-gone", "its log is gone"
+    LOG_GONE = "its log is gone"
 
 
 EXCERPT = 4000  # characters of an excerpt

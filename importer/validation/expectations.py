@@ -20,29 +20,27 @@ class PromiseReason(ReasonKind):
     """Why a probe does not apply."""
 
     NOT_OFFERED = (
-        "not-offered",
         lambda fields: f"{fields.get('engine') or 'the engine'} does not offer: {', '.join(fields['names'])}",
     )
-    OFFER_UNKNOWN = "offer-unknown", "nobody knows whether the engine offers it"
-    BASE_MODEL = "base-model", "a base model completes text and does not chat"
-    NO_TOOL_PARSER = "no-tool-parser", "the document names no tool parser"
-    NO_REASONING_PARSER = "no-reasoning-parser", "the document names no reasoning parser"
-    OTHER_TASK = "other-task", lambda fields: f"{KINDS[fields['of']]} does something else"
+    OFFER_UNKNOWN = "nobody knows whether the engine offers it"
+    BASE_MODEL = "a base model completes text and does not chat"
+    NO_TOOL_PARSER = "the document names no tool parser"
+    NO_REASONING_PARSER = "the document names no reasoning parser"
+    OTHER_TASK = (lambda fields: f"{KINDS[fields['of']]} does something else",)
 
 
 class CommonReason(ReasonKind):
     """Reasons of several judges."""
 
-    THOUGHT_UNREAD = "thought-unread", "the model thinks and no parser takes the thoughts"
-    CALL_UNREAD = "call-unread", "the model wrote a call that no parser took"
-    STILL_WRITING = "still-writing", "the model was still writing at the limit of tokens"
-    NO_THOUGHT = "no-thought", "the model answered without a thought"
-    NOT_PROVED = "not-proved", "the template beside the weights is not the one that was proved"
-    NO_TEMPLATE = "no-template", "there is no chat template beside the weights"
-    NOT_ASKED = "not-asked", "not asked: {why}"
-    NO_TOKENIZER = "no-tokenizer", "there is no tokenizer.json that could be asked"
+    THOUGHT_UNREAD = "the model thinks and no parser takes the thoughts"
+    CALL_UNREAD = "the model wrote a call that no parser took"
+    STILL_WRITING = "the model was still writing at the limit of tokens"
+    NO_THOUGHT = "the model answered without a thought"
+    NOT_PROVED = "the template beside the weights is not the one that was proved"
+    NO_TEMPLATE = "there is no chat template beside the weights"
+    NOT_ASKED = "not asked: {why}"
+    NO_TOKENIZER = "there is no tokenizer.json that could be asked"
     TOKENIZER_AWAY = (
-        "tokenizer-away",
         lambda fields: (
             f"tokenizer.json of {fields['model']} is not on this disk"
             + (
@@ -52,10 +50,7 @@ class CommonReason(ReasonKind):
             )
         ),
     )
-    TOKENIZER_UNREAD = (
-        "tokenizer-unread",
-        "tokenizer.json is here, and no engine is installed whose library reads it",
-    )
+    TOKENIZER_UNREAD = "tokenizer.json is here, and no engine is installed whose library reads it"
 
 
 THOUGHT = 1792  # tokens of a short thought, before an answer

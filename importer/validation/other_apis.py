@@ -38,11 +38,11 @@ from importer.validation.reply import (
 class FormatReason(ReasonKind):
     """How an answer breaks the format of its API."""
 
-    NOT_OF_FORMAT = "not-of-format", "the answer is not of this API: {words}"
-    EVENT_NAME = "event-name", "an event's name is not its type, and clients go by it"
-    ORDER = "order", "the events of the stream are not in the order of this API, or its end is missing"
-    OTHER_ITEM = "other-item", "{event} names another item than the one at its place"
-    PIECES_DIFFER = "pieces-differ", "the pieces before {event} do not add up to its {part}"
+    NOT_OF_FORMAT = "the answer is not of this API: {words}"
+    EVENT_NAME = "an event's name is not its type, and clients go by it"
+    ORDER = "the events of the stream are not in the order of this API, or its end is missing"
+    OTHER_ITEM = "{event} names another item than the one at its place"
+    PIECES_DIFFER = "the pieces before {event} do not add up to its {part}"
 
 
 Event = Mapping[str, object]

@@ -342,10 +342,10 @@ def _differs(fields: Fields) -> str:
 class SeenReason(ReasonKind):
     """What a comparison has shown: one wording for all probes."""
 
-    DIFFERS = "differs", _differs
-    HOLDS = "holds", "{what}"
-    NOT_DONE = "not-done", _not_done
-    NEEDLESS = "needless", "{what}"
+    DIFFERS = (_differs,)
+    HOLDS = "{what}"
+    NOT_DONE = (_not_done,)
+    NEEDLESS = "{what}"
 
 
 def holding(what: str, trials: int = 1, agreed: int | None = None) -> Pass:

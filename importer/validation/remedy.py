@@ -101,29 +101,29 @@ def _end_at(fields: Fields) -> str:
 class Need(ReasonKind):
     """What a chat template has to do."""
 
-    TAKE_CONVERSATION = "take-conversation", _take_conversation
-    RENDER_TOOL_ROLE = "render-tool-role", "renders the role 'tool'"
-    RENDER_EVERY_RESULT = "render-every-result", "renders every turn of the role 'tool'"
-    RENDER_TOOLS = "render-tools", "renders tools"
-    SHOW_TOOLS = "show-tools", "shows the tools in every request"
-    RENDER_CALLS = "render-calls", "renders tool_calls"
-    WRITE_ARGUMENTS = "write-arguments", "writes arguments as the model does; most want them with tojson"
-    WRITE_EMPTY = "write-empty", "writes {{}} for a call's arguments where there are none"
-    WRITE_NULL_AS_NOTHING = "write-null-as-nothing", "writes nothing where a turn's content is null"
-    RENDER_TURNS = "render-turns", "renders every turn"
-    RENDER_IMAGES = "render-images", "renders images"
-    RENDER_SYSTEM_ROLE = "render-system-role", "renders the role 'system'"
-    SYSTEM_ONCE = "system-once", "writes the system's turn once"
-    HEED_GENERATION_PROMPT = "heed-generation-prompt", "heeds add_generation_prompt"
-    BEGIN_ONCE = "begin-once", "writes {bos} once"
-    BEGIN_TURNS_ALIKE = "begin-turns-alike", "begins every turn of the assistant alike"
-    END_TURNS = "end-turns", "ends every turn of the assistant as the model does"
-    CLOSE_BLOCK = "close-block", "closes the block where thinking is off"
-    TAKE_THOUGHTS_OFF = "take-thoughts-off", "takes thoughts off answers alone"
-    NO_CLOCK = "no-clock", "writes the date at most"
-    NO_ESCAPING = "no-escaping", "does not escape what it writes"
-    RENDER_EVERYTHING = "render-everything", _render_everything
-    RENDER_UNALTERED = "render-unaltered", "writes every field of a request as it was sent"
+    TAKE_CONVERSATION = (_take_conversation,)
+    RENDER_TOOL_ROLE = "renders the role 'tool'"
+    RENDER_EVERY_RESULT = "renders every turn of the role 'tool'"
+    RENDER_TOOLS = "renders tools"
+    SHOW_TOOLS = "shows the tools in every request"
+    RENDER_CALLS = "renders tool_calls"
+    WRITE_ARGUMENTS = "writes arguments as the model does; most want them with tojson"
+    WRITE_EMPTY = "writes {{}} for a call's arguments where there are none"
+    WRITE_NULL_AS_NOTHING = "writes nothing where a turn's content is null"
+    RENDER_TURNS = "renders every turn"
+    RENDER_IMAGES = "renders images"
+    RENDER_SYSTEM_ROLE = "renders the role 'system'"
+    SYSTEM_ONCE = "writes the system's turn once"
+    HEED_GENERATION_PROMPT = "heeds add_generation_prompt"
+    BEGIN_ONCE = "writes {bos} once"
+    BEGIN_TURNS_ALIKE = "begins every turn of the assistant alike"
+    END_TURNS = "ends every turn of the assistant as the model does"
+    CLOSE_BLOCK = "closes the block where thinking is off"
+    TAKE_THOUGHTS_OFF = "takes thoughts off answers alone"
+    NO_CLOCK = "writes the date at most"
+    NO_ESCAPING = "does not escape what it writes"
+    RENDER_EVERYTHING = (_render_everything,)
+    RENDER_UNALTERED = "writes every field of a request as it was sent"
 
 
 class Remedy(ReasonKind):
@@ -132,173 +132,107 @@ class Remedy(ReasonKind):
     """
 
     # Parsers.
-    SET_PARSER = "set-parser", _set_parser
-    CHOOSE_TOOL_PARSER = "choose-tool-parser", "Choose the tool parser that reads what the model writes."
-    CHOOSE_REASONING_PARSER = (
-        "choose-reasoning-parser",
-        "Choose the reasoning parser that reads this model's markers.",
-    )
-    LEAVE_OUT_OR_CHOOSE = (
-        "leave-out-or-choose",
-        "Leave the reasoning parser out, or choose the one that reads this model.",
-    )
-    LEAVE_OUT_PARSER = "leave-out-parser", _leave_out_parser
-    NO_PARSER_READS = "no-parser-reads", _no_parser_reads
-    SET_PARSER_TYPE = "set-parser-type", _set_parser_type
-    OTHER_VERSION_READS = "other-version-reads", _other_version_reads
+    SET_PARSER = (_set_parser,)
+    CHOOSE_TOOL_PARSER = "Choose the tool parser that reads what the model writes."
+    CHOOSE_REASONING_PARSER = "Choose the reasoning parser that reads this model's markers."
+    LEAVE_OUT_OR_CHOOSE = "Leave the reasoning parser out, or choose the one that reads this model."
+    LEAVE_OUT_PARSER = (_leave_out_parser,)
+    NO_PARSER_READS = (_no_parser_reads,)
+    SET_PARSER_TYPE = (_set_parser_type,)
+    OTHER_VERSION_READS = (_other_version_reads,)
     DECODE_ONCE_MORE = (
-        "decode-once-more",
-        "Let the client decode arguments once more, or use weights that write them as the template does.",
+        "Let the client decode arguments once more, or use weights that write them as the template does."
     )
     # Chat templates, tokenizers and weights.
-    WITHOUT_QUOTES = "without-quotes", "Write {variable} in chat_template_kwargs without quotes."
-    WRITE_TURNS = (
-        "write-turns",
-        "Use the chat template of these weights: they know turns of {form}, such as {turns!r}.",
-    )
-    OWN_TOKENIZER = (
-        "own-tokenizer",
-        "Use the tokenizer that belongs to the weights: fetch tokenizer.json again.",
-    )
+    WITHOUT_QUOTES = "Write {variable} in chat_template_kwargs without quotes."
+    WRITE_TURNS = "Use the chat template of these weights: they know turns of {form}, such as {turns!r}."
+    OWN_TOKENIZER = "Use the tokenizer that belongs to the weights: fetch tokenizer.json again."
     OWN_TEMPLATE = (
-        "own-template",
-        "{parser} reads what the template writes, and the model writes otherwise: use its own template.",
+        "{parser} reads what the template writes, and the model writes otherwise: use its own template."
     )
-    ENDING_WEIGHTS = (
-        "ending-weights",
-        "Use weights that were trained to end their turns: an answer of these goes on and on.",
-    )
+    ENDING_WEIGHTS = "Use weights that were trained to end their turns: an answer of these goes on and on."
     WHOLE_WEIGHTS = (
-        "whole-weights",
-        (
-            "Fetch the weights again, or make them again from the original ones, whole and with more bits; "
-            "or use those from before the last training: these are damaged, merged wrong, rounded too far or "
-            "spoilt by it."
-        ),
+        "Fetch the weights again, or make them again from the original ones, whole and with more bits; "
+        "or use those from before the last training: these are damaged, merged wrong, rounded too far or "
+        "spoilt by it."
     )
-    IMPORT_AGAIN = "import-again", "Fetch the model's own chat template, or import the model again."
-    FETCH_TEMPLATE = "fetch-template", "Fetch the model's own chat template."
+    IMPORT_AGAIN = "Fetch the model's own chat template, or import the model again."
+    FETCH_TEMPLATE = "Fetch the model's own chat template."
     ONE_TEMPLATE = (
-        "one-template",
-        "Make the chat template in {files:and} the same as the model's, or name it in the document.",
+        "Make the chat template in {files:and} the same as the model's, or name it in the document."
     )
-    PUT_BACK = "put-back", "Put {files:and} back as imported, or import the model again."
-    TEMPLATE = "template", "Use a chat template that {needs}."
+    PUT_BACK = "Put {files:and} back as imported, or import the model again."
+    TEMPLATE = "Use a chat template that {needs}."
     # Documents and starts.
     SET_CONTEXT = (
-        "set-context",
-        "Set max_model_len to the context that the engine serves, or start the engine with the document's.",
+        "Set max_model_len to the context that the engine serves, or start the engine with the document's."
     )
-    START_WITH = "start-with", "Start the engine with the document's {names:and}."
-    LOWER_TEMPERATURE = "lower-temperature", "Lower {key} in the document."
-    END_AT = "end-at", _end_at
-    END_IT = "end-it", "End or remove before the next start what is left of this one: {left}."
-    MORE_TIME = "more-time", "Raise the time limit of the validation, or try a faster machine."
+    START_WITH = "Start the engine with the document's {names:and}."
+    LOWER_TEMPERATURE = "Lower {key} in the document."
+    END_AT = (_end_at,)
+    END_IT = "End or remove before the next start what is left of this one: {left}."
+    MORE_TIME = "Raise the time limit of the validation, or try a faster machine."
     LESS_LOAD = (
-        "less-load",
-        "Validate while the server has less load, or raise the rate of requests that it allows for this key.",
+        "Validate while the server has less load, or raise the rate of requests that it allows for this key."
     )
     SEND_VALUES = (
-        "send-values",
-        "Let the client send {names:and}, or use a version of the engine that takes them at its start.",
+        "Let the client send {names:and}, or use a version of the engine that takes them at its start."
     )
-    START_WITHOUT = "start-without", "Start the engine without {setting}: take it out, or correct it."
-    TAKE_OUT_SETTING = "take-out-setting", "Take {key} out of the document."
-    CORRECT_SETTING = "correct-setting", "Correct {key} in the document."
-    TAKE_OUT_VARIABLE = "take-out-variable", "Take {variables:and} out of chat_template_kwargs."
-    RAISE_MAX_TOKENS = "raise-max-tokens", "Raise max_tokens in parameters."
-    RAISE_LIMITS = (
-        "raise-limits",
-        "Raise max_tokens in parameters, or max_model_len: every answer is cut there.",
-    )
+    START_WITHOUT = "Start the engine without {setting}: take it out, or correct it."
+    TAKE_OUT_SETTING = "Take {key} out of the document."
+    CORRECT_SETTING = "Correct {key} in the document."
+    TAKE_OUT_VARIABLE = "Take {variables:and} out of chat_template_kwargs."
+    RAISE_MAX_TOKENS = "Raise max_tokens in parameters."
+    RAISE_LIMITS = "Raise max_tokens in parameters, or max_model_len: every answer is cut there."
     TAKE_OUT_ADDED = (
-        "take-out-added",
-        "Take {tokens:and} out of the files of the tokenizer, or use weights with a row for each.",
+        "Take {tokens:and} out of the files of the tokenizer, or use weights with a row for each."
     )
-    TAKE_OUT_STOPWORD = "take-out-stopword", "Take {word!r} out of stopwords."
-    TAKE_OUT_END = (
-        "take-out-end",
-        "Take {token} out of eos_token_id in generation_config.json and config.json.",
-    )
-    DECLARE = (
-        "declare",
-        "Declare {token} as a special token, and as an end-of-sequence token if it ends the turn.",
-    )
+    TAKE_OUT_STOPWORD = "Take {word!r} out of stopwords."
+    TAKE_OUT_END = "Take {token} out of eos_token_id in generation_config.json and config.json."
+    DECLARE = "Declare {token} as a special token, and as an end-of-sequence token if it ends the turn."
     # Engines, clients and machines.
-    CHAT_INSTEAD = "chat-instead", "Use /v1/chat/completions until the engine is fixed."
+    CHAT_INSTEAD = "Use /v1/chat/completions until the engine is fixed."
     REQUIRE_CALLS = (
-        "require-calls",
-        "Let clients send tool_choice: required where they want a call; by itself none of its calls is read.",
+        "Let clients send tool_choice: required where they want a call; by itself none of its calls is read."
     )
     SERVE_TEMPLATE = (
-        "serve-template",
-        "Import the model again with the chat template {template}: in that form its calls arrive.",
+        "Import the model again with the chat template {template}: in that form its calls arrive."
     )
-    OFFER_NO_TOOLS = (
-        "offer-no-tools",
-        "Leave out the tool parser: in no form that was tried do its calls arrive.",
-    )
-    REFUSE_NAMES = "refuse-names", "Let the client refuse names that it did not offer."
-    ASK_BY_NAME = "ask-by-name", "Ask for the model by a name that is listed: {listed}."
-    ALLOW_OR_OTHER_PARSER = (
-        "allow-or-other-parser",
-        "Allow more tokens than the model thinks, or use another reasoning parser.",
-    )
+    OFFER_NO_TOOLS = "Leave out the tool parser: in no form that was tried do its calls arrive."
+    REFUSE_NAMES = "Let the client refuse names that it did not offer."
+    ASK_BY_NAME = "Ask for the model by a name that is listed: {listed}."
+    ALLOW_OR_OTHER_PARSER = "Allow more tokens than the model thinks, or use another reasoning parser."
     OTHER_VERSION_TEMPLATE = (
-        "other-version-template",
-        "Use another version of the engine: it does not give the template all that a request holds.",
+        "Use another version of the engine: it does not give the template all that a request holds."
     )
-    REQUESTS_UNALTERED = "requests-unaltered", _requests_unaltered
-    ANSWERS_UNALTERED = (
-        "answers-unaltered",
-        "Use another version of the engine, or correct what stands before it: {change}.",
-    )
+    REQUESTS_UNALTERED = (_requests_unaltered,)
+    ANSWERS_UNALTERED = "Use another version of the engine, or correct what stands before it: {change}."
     SERVERS_ALIKE = (
-        "servers-alike",
-        "Bring all servers behind the address to one version and one start, or take out those that differ.",
+        "Bring all servers behind the address to one version and one start, or take out those that differ."
     )
     SHORTER_KEEP_ALIVE = (
-        "shorter-keep-alive",
-        "Let what stands before the server end idle connections before the server does, or send again.",
+        "Let what stands before the server end idle connections before the server does, or send again."
     )
     HEED_OPTIONS = (
-        "heed-options",
-        (
-            "Use an engine that heeds this option ({option}), or correct what stands before it: it changes "
-            "requests."
-        ),
+        "Use an engine that heeds this option ({option}), or correct what stands before it: it changes "
+        "requests."
     )
-    NO_CAP = "no-cap", "Raise the limit of tokens that the server, or what stands before it, sets by itself."
-    STREAM_AT_ONCE = (
-        "stream-at-once",
-        "Switch off the buffering of answers in the server, or in what stands before it.",
-    )
+    NO_CAP = "Raise the limit of tokens that the server, or what stands before it, sets by itself."
+    STREAM_AT_ONCE = "Switch off the buffering of answers in the server, or in what stands before it."
     SOUND_CACHE = (
-        "sound-cache",
-        (
-            "Use a version of the engine whose prefix cache changes no answer, or switch that cache off: it "
-            "loses or mixes up tokens of a prompt."
-        ),
+        "Use a version of the engine whose prefix cache changes no answer, or switch that cache off: it "
+        "loses or mixes up tokens of a prompt."
     )
-    RAISE_BODY_LIMIT = (
-        "raise-body-limit",
-        "Let the server, and what stands before it, take bodies of {size} bytes and more.",
-    )
-    WHOLE_ANSWERS = "whole-answers", _whole_answers
+    RAISE_BODY_LIMIT = "Let the server, and what stands before it, take bodies of {size} bytes and more."
+    WHOLE_ANSWERS = (_whole_answers,)
     LONGER_STREAMS = (
-        "longer-streams",
-        (
-            "Raise the time or the size at which the server, or what stands before it, breaks streams off: "
-            "{seconds:.1f} s, {size} bytes."
-        ),
+        "Raise the time or the size at which the server, or what stands before it, breaks streams off: "
+        "{seconds:.1f} s, {size} bytes."
     )
-    SEE_DOCUMENT = "see-document", "Change the document or the model's files; the log has more."
-    READ_LOG = "read-log", "Read its log to the end."
-    SEE_MEMORY = (
-        "see-memory",
-        "See what else needs memory on this machine; the system's own log may tell who ended it.",
-    )
-    PROVIDE = "provide", _provide
+    SEE_DOCUMENT = "Change the document or the model's files; the log has more."
+    READ_LOG = "Read its log to the end."
+    SEE_MEMORY = "See what else needs memory on this machine; the system's own log may tell who ended it."
+    PROVIDE = (_provide,)
 
 
 # General remedies of judges that see a reply alone; ``cause.by_proof`` makes them specific.

@@ -21,29 +21,26 @@ from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 class EventReason(ReasonKind):
     """Why an event is not read."""
 
-    TOO_LARGE = "too-large", "an event of the stream is larger than {limit} bytes"
-    NOT_UTF8 = "not-utf8", "the stream is not UTF-8"
+    TOO_LARGE = "an event of the stream is larger than {limit} bytes"
+    NOT_UTF8 = "the stream is not UTF-8"
 
 
 class ReplyReason(ReasonKind):
     """Why an answer is not read."""
 
-    GOES_ON = "goes-on", "the stream goes on after [DONE]"
-    CUT = "cut", "the stream was cut before its end"
-    TOO_LONG = "too-long", "the texts of the answer have more than {limit:,} characters"
-    NOT_JSON = "not-json", "the engine sent what is not JSON: {start!r}"
-    EVENTS_JOINED = "events-joined", "no empty line stands between the events of a stream"
-    OF_ANOTHER_TYPE = "of-another-type", "{part} is not {type}"
-    NO_CHOICES = "no-choices", "what has no list of choices stands for an answer or a piece of one: {start}"
-    NO_CHOICE = "no-choice", "the answer has no choice"
-    CALL_NULLED = "call-nulled", "a piece of a streamed call has null for {key!r}, which belongs left out"
-    NAME_IN_PIECES = "name-in-pieces", "the name {name!r} comes in {pieces} pieces, and clients read one"
-    OTHER_ROLE = "other-role", "the role of an answer is {role!r}"
-    CALL_WITHOUT_INDEX = "call-without-index", "a streamed tool call has no index"
-    CALLS_MISCOUNTED = (
-        "calls-miscounted",
-        "streamed tool calls have the indexes {places}, and none is {missing}",
-    )
+    GOES_ON = "the stream goes on after [DONE]"
+    CUT = "the stream was cut before its end"
+    TOO_LONG = "the texts of the answer have more than {limit:,} characters"
+    NOT_JSON = "the engine sent what is not JSON: {start!r}"
+    EVENTS_JOINED = "no empty line stands between the events of a stream"
+    OF_ANOTHER_TYPE = "{part} is not {type}"
+    NO_CHOICES = "what has no list of choices stands for an answer or a piece of one: {start}"
+    NO_CHOICE = "the answer has no choice"
+    CALL_NULLED = "a piece of a streamed call has null for {key!r}, which belongs left out"
+    NAME_IN_PIECES = "the name {name!r} comes in {pieces} pieces, and clients read one"
+    OTHER_ROLE = "the role of an answer is {role!r}"
+    CALL_WITHOUT_INDEX = "a streamed tool call has no index"
+    CALLS_MISCOUNTED = "streamed tool calls have the indexes {places}, and none is {missing}"
 
 
 MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB

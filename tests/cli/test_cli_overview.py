@@ -122,6 +122,6 @@ def test_a_warning_names_what_it_is_about() -> None:
     warned = Attention(
         AttentionReason.REQUEST_COVERAGE,
         "request_coverage",
-        Reason(CoverageEffect.HIDDEN, tools="lost", parser="hermes"),
+        Reason(CoverageEffect.TOOLS_HIDDEN, tools="lost", parser="hermes"),
     )
     assert import_summary.attention(warned).startswith("Needs attention: chat template: ")

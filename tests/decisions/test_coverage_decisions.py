@@ -56,7 +56,7 @@ def test_a_name_that_only_the_rendering_gives_goes() -> None:
     facts = fact("template-format", "hermes"), proof(["hermes"])
     off = decided(*facts, shown(LOST))["tool_parser"]
     assert isinstance(off, Undecided)
-    assert [reason.kind for reason in off.why] == [CoverageEffect.OFF, CoverageEffect.OFFER]
+    assert [reason.kind for reason in off.why] == [CoverageEffect.TOOLS_OFF, CoverageEffect.TEMPLATE_OFFERED]
     assert off.overruled[-1].value == "hermes"
 
 
@@ -91,7 +91,7 @@ def test_a_switch_of_the_parser_that_the_template_lacks_is_a_warning(
 
 
 def test_tools_in_some_requests_are_not_proved() -> None:
-    kind = CoverageFinding(CoverageKind.TOOLS_WITHOUT_SYSTEM, conversation="tools-and-system")
+    kind = CoverageFinding(CoverageKind.TOOLS_ONLY_WITHOUT_SYSTEM, conversation="tools-and-system")
     facts = fact("template-format", "hermes"), proof(["hermes"])
     some = decided(*facts, shown(RequestCoverage("sometimes", (kind,))))
     assert (some["tool_parser"].value, some["tool_parser"].status) == ("hermes", "table")

@@ -48,7 +48,7 @@ UNDECIDING = {
         ),
         "ObservedReason": "unread",
         "ParserReason": (
-            "beaten fails fails-streamed forbidden heard-later known-to-have-none labelled loses-plain "
+            "beaten fails fails-streamed forbidden known-to-have-none labelled loses-plain lower-precedence "
             "none-reads not-judged not-registered only-liberal pair-loses proof-agrees "
             "read-not-trained refuted same-effect "
             "switch-untried taken-by-itself takes-another thinks-opened thinks-switched tools-unseen "
@@ -66,7 +66,7 @@ UNDECIDING = {
         "Unavailable": "not-fetched not-installed not-known not-run-here nothing-known nothing-rendered",
         "CoverageEffect": "loses template-offered tools-hidden tools-off tools-sometimes",
         "CoverageReason": "checked variables",
-        "WeighReason": "heard-first lost stands-beside user-decides",
+        "WeighReason": "higher-precedence lost stands-beside user-decides",
         "WeightDoubt": "foreign-index ghosts pickles plain sets stray unread",
         "WeightFault": (
             "broken empty foreign-index in-folders missing other-format other-names "

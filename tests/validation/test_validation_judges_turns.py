@@ -105,7 +105,7 @@ SAID = "{%- else -%}\n    {{- message.content or '' -}}"
         (
             "(arguments if arguments is string else arguments | tojson)",
             "arguments | tojson(ensure_ascii=true)",
-            CoverageKind.ASCII, CoverageField.ARGUMENT, Need.NO_ESCAPING,
+            CoverageKind.ASCII_ESCAPED, CoverageField.ARGUMENT, Need.NO_ESCAPING,
         ),
         (
             "{%- if tools -%}", "{%- if tools | length -%}",

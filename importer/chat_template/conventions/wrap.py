@@ -42,9 +42,9 @@ ROUND = (
 class DressReason(ReasonKind):
     """Reasons why a convention cannot wrap a model's own template."""
 
-    CHANGED = "changed", "it would change what the model's own template writes without tools"
-    LOST = "lost", "the model's own template does not show all that it is given, {text!r} is lost"
-    REFUSED = "refused", "the model's own template does not go with it: {words}"
+    CHANGED = "it would change what the model's own template writes without tools"
+    LOST = "the model's own template does not show all that it is given, {text!r} is lost"
+    REFUSED = "the model's own template does not go with it: {words}"
 
 
 @frozen
@@ -172,8 +172,8 @@ EXAMPLE = {ONE.name: "first_function", "city": "name", "Paris": "value"}
 class OwnCallsReason(ReasonKind):
     """Reasons why tools cannot be offered before a template."""
 
-    NO_CALLS = "no-calls", "the model's own template writes no call"
-    HIDDEN = "hidden", "the model's own template does not show its system turn"
+    NO_CALLS = "the model's own template writes no call"
+    HIDDEN = "the model's own template does not show its system turn"
 
 
 def offer_own_calls(own: Template, vocabulary: Vocabulary, renderer: Renders) -> str:

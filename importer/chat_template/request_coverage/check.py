@@ -291,12 +291,12 @@ def _tool_findings(tried: _Check, tools: ToolsShown) -> Iterator[CoverageFinding
             yield CoverageFinding(kind, place, conversation="tools", words=result.words)
     elif tools == "sometimes":
         alone = tried.shows_tools("tools")
-        kind = CoverageKind.TOOLS_WITHOUT_SYSTEM if alone else CoverageKind.TOOLS_WITH_SYSTEM
+        kind = CoverageKind.TOOLS_ONLY_WITHOUT_SYSTEM if alone else CoverageKind.TOOLS_ONLY_WITH_SYSTEM
         yield CoverageFinding(kind, conversation="tools-and-system" if alone else "tools")
     if tools == "shown":
         for name, kind in (
-            ("call", CoverageKind.TOOLS_AFTER_RESULT),
-            ("several-rounds", CoverageKind.TOOLS_LATER),
+            ("call", CoverageKind.TOOLS_LOST_AFTER_RESULT),
+            ("several-rounds", CoverageKind.TOOLS_LOST_LATER),
         ):
             if tried.shows_tools(name) is False:
                 yield CoverageFinding(kind, conversation=name)

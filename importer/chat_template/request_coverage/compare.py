@@ -125,7 +125,7 @@ def _altered(mark: Mark, written: str) -> CoverageKind | None:
     meant = _as_json(written)
     # The arguments of a call may be a JSON text inside a JSON text, as in an API's messages.
     if meant == mark.text or (mark.field in ARGUMENTS and _as_json(meant or "") == mark.text):
-        return CoverageKind.ASCII if written.isascii() and not mark.text.isascii() else None
+        return CoverageKind.ASCII_ESCAPED if written.isascii() and not mark.text.isascii() else None
     if written == mark.text or _as_python(written) == mark.text:
         return None
     commented = mark.field in DESCRIPTIONS and COMMENT.search(written)

@@ -137,31 +137,28 @@ def _closed(fields: Fields) -> str:
 class CoverageKind(ReasonKind):
     """What a template does to a part of a request."""
 
-    EVERYTHING_LOST = "everything-lost", "no text of a conversation reaches the prompt"
-    FAILS = "fails", _refused("makes the rendering fail")
-    NEEDS_FIELD = "needs-field", "{words} is needed, a field that no server sends"
-    SYNTAX = "syntax", "the Jinja is not valid, so each request fails: {words}"
-    TOO_COSTLY = "too-costly", "a rendering exceeds the limits of time, memory or length"
-    TOOLS_LOST = "tools-lost", "calls are shown, but the tools on offer are not"
-    TOOLS_REFUSED = "tools-refused", "requests with tools are refused: {words}"
-    TOOLS_WITHOUT_SYSTEM = "tools-only-without-system", "the tools are shown only without a system turn"
-    TOOLS_WITH_SYSTEM = "tools-only-with-system", "the tools are shown only with a system turn"
-    TOOLS_AFTER_RESULT = (
-        "tools-lost-after-result",
-        "the tools are gone after the first result: the model cannot call again",
-    )
-    TOOLS_LATER = "tools-lost-later", "the tools are gone in later turns: the model cannot call again"
-    NO_TOOLS = "no-tools", "there is no place for tools"
-    TEXT_ARGUMENTS = "text-arguments", "calls are complete only if the server leaves arguments as JSON text"
-    LOST = "lost", _field("is lost")
-    CUT = "cut", _field("is cut short")
-    ASCII = "ascii-escaped", _field("has escapes in place of letters that ASCII lacks")
-    ALTERED = "altered", _field("is altered")
-    DOUBLED = "doubled", _field("stands there twice")
-    OUT_OF_ORDER = "out-of-order", _field("stands out of order")
-    UNSEEN = "unseen", "the template writes invisible characters: {words}"
-    CLOSED = "closed", _closed
-    REFUSED = "refused", _refused("is refused")
+    EVERYTHING_LOST = "no text of a conversation reaches the prompt"
+    FAILS = (_refused("makes the rendering fail"),)
+    NEEDS_FIELD = "{words} is needed, a field that no server sends"
+    SYNTAX = "the Jinja is not valid, so each request fails: {words}"
+    TOO_COSTLY = "a rendering exceeds the limits of time, memory or length"
+    TOOLS_LOST = "calls are shown, but the tools on offer are not"
+    TOOLS_REFUSED = "requests with tools are refused: {words}"
+    TOOLS_ONLY_WITHOUT_SYSTEM = "the tools are shown only without a system turn"
+    TOOLS_ONLY_WITH_SYSTEM = "the tools are shown only with a system turn"
+    TOOLS_LOST_AFTER_RESULT = "the tools are gone after the first result: the model cannot call again"
+    TOOLS_LOST_LATER = "the tools are gone in later turns: the model cannot call again"
+    NO_TOOLS = "there is no place for tools"
+    TEXT_ARGUMENTS = "calls are complete only if the server leaves arguments as JSON text"
+    LOST = (_field("is lost"),)
+    CUT = (_field("is cut short"),)
+    ASCII_ESCAPED = (_field("has escapes in place of letters that ASCII lacks"),)
+    ALTERED = (_field("is altered"),)
+    DOUBLED = (_field("stands there twice"),)
+    OUT_OF_ORDER = (_field("stands out of order"),)
+    UNSEEN = "the template writes invisible characters: {words}"
+    CLOSED = (_closed,)
+    REFUSED = (_refused("is refused"),)
 
 
 class CoverageSeverity(StrEnum):
@@ -180,9 +177,9 @@ ORDER: tuple[CoverageSeverity, ...] = tuple(CoverageSeverity)
 _ERRORS = frozenset(
     {
         CoverageKind.EVERYTHING_LOST, CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.TOOLS_LOST,
-        CoverageKind.TOOLS_WITHOUT_SYSTEM, CoverageKind.TOOLS_WITH_SYSTEM, CoverageKind.TOOLS_AFTER_RESULT,
-        CoverageKind.TOOLS_LATER, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY, CoverageKind.CLOSED,
-        CoverageKind.UNSEEN,
+        CoverageKind.TOOLS_ONLY_WITHOUT_SYSTEM, CoverageKind.TOOLS_ONLY_WITH_SYSTEM,
+        CoverageKind.TOOLS_LOST_AFTER_RESULT, CoverageKind.TOOLS_LOST_LATER, CoverageKind.SYNTAX,
+        CoverageKind.TOO_COSTLY, CoverageKind.CLOSED, CoverageKind.UNSEEN,
     }
 )  # fmt: skip
 _NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.REFUSED})

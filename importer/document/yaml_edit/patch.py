@@ -42,14 +42,14 @@ _OneLine.add_representer(str, _text)
 class EditReason(ReasonKind):
     """Why an edit cannot be made."""
 
-    MEET = "meet", "two changes meet in one place"
-    NOTHING_LEFT = "nothing-left", "nothing of it would stay"
-    EMPTY_DASH = "empty-dash", "a list or map that begins on the line of its dash would be empty"
-    BROKEN = "broken", "the result would be broken"
-    BROKEN_BY = "broken-by", "the result would be broken, {problem}"
-    OTHER_VALUES = "other-values", "the result would not hold the wanted values"
-    COMMENT_LOST = "comment-lost", "a comment would be lost"
-    TOO_DEEP = "too-deep", "it is nested too deep"
+    MEET = "two changes meet in one place"
+    NOTHING_LEFT = "nothing of it would stay"
+    EMPTY_DASH = "a list or map that begins on the line of its dash would be empty"
+    BROKEN = "the result would be broken"
+    BROKEN_BY = "the result would be broken, {problem}"
+    OTHER_VALUES = "the result would not hold the wanted values"
+    COMMENT_LOST = "a comment would be lost"
+    TOO_DEEP = "it is nested too deep"
 
 
 class EditRefused(Exception):

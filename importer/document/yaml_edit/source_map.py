@@ -20,14 +20,14 @@ from importer.yaml_reader import YamlError
 class TextReason(ReasonKind):
     """What is wrong with a text."""
 
-    ON_LINE = "on-line", "line {line}: {problem}"
-    OF_PATH = "of-path", "{path}: {problem}"
-    NOT_A_MAP = "not-a-map", "it is not a map of keys"
-    KEY_NO_TEXT = "key-no-text", "the key {key} is not text; quote it"
-    NO_NUMBER = "no-number", "{value} is not a number that JSON has"
-    NO_TEXT = "no-text", "{value!r} is not text"
-    NO_JSON = "no-json", "{value} is a {type}, and JSON has none; quote it"
-    NOT_UTF8 = "not-utf8", "it is not UTF-8 text"
+    ON_LINE = "line {line}: {problem}"
+    OF_PATH = "{path}: {problem}"
+    NOT_A_MAP = "it is not a map of keys"
+    KEY_NO_TEXT = "the key {key} is not text; quote it"
+    NO_NUMBER = "{value} is not a number that JSON has"
+    NO_TEXT = "{value!r} is not text"
+    NO_JSON = "{value} is a {type}, and JSON has none; quote it"
+    NOT_UTF8 = "it is not UTF-8 text"
 
 
 @frozen

@@ -491,16 +491,16 @@ MUST = {
 TEMPLATE_COVERAGE_MOST = 6  # findings that a row lists
 BROKEN = (CoverageKind.FAILS, CoverageKind.NEEDS_FIELD, CoverageKind.SYNTAX, CoverageKind.TOO_COSTLY)
 REMEDIES = {
-    CoverageKind.ASCII: Need.NO_ESCAPING,
+    CoverageKind.ASCII_ESCAPED: Need.NO_ESCAPING,
     CoverageKind.TEXT_ARGUMENTS: Need.WRITE_ARGUMENTS,
-    CoverageKind.TOOLS_AFTER_RESULT: Need.SHOW_TOOLS,
-    CoverageKind.TOOLS_LATER: Need.SHOW_TOOLS,
+    CoverageKind.TOOLS_LOST_AFTER_RESULT: Need.SHOW_TOOLS,
+    CoverageKind.TOOLS_LOST_LATER: Need.SHOW_TOOLS,
     **dict.fromkeys(BROKEN, Need.TAKE_CONVERSATION),
     **dict.fromkeys(ON_TOOLS, Need.RENDER_TOOLS),
 }
 LOSSES = (CoverageKind.EVERYTHING_LOST, CoverageKind.LOST, CoverageKind.CUT, CoverageKind.OUT_OF_ORDER)
 LOST_WHOLE = (*LOSSES, *BROKEN, *ON_TOOLS, CoverageKind.CLOSED, CoverageKind.DOUBLED,
-              CoverageKind.TOOLS_AFTER_RESULT, CoverageKind.TOOLS_LATER)  # fmt: skip
+              CoverageKind.TOOLS_LOST_AFTER_RESULT, CoverageKind.TOOLS_LOST_LATER)  # fmt: skip
 # A turn that every client sends, and the names of the tools on offer.
 ORDINARY = frozenset(
     {
@@ -569,7 +569,7 @@ def by_design(finding: CoverageFinding) -> bool:
 def loses_turn(finding: CoverageFinding) -> bool:
     """Return whether a turn that has a place is lost or doubled, or letters beyond ASCII are numbers."""
     lost = finding.kind in LOST_WHOLE and finding.field in ORDINARY and not finding.placeless
-    return lost or finding.kind is CoverageKind.ASCII
+    return lost or finding.kind is CoverageKind.ASCII_ESCAPED
 
 
 def _problems(findings: Sequence[CoverageFinding]) -> list[Reason]:

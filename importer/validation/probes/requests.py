@@ -166,7 +166,7 @@ CALLS: tuple[tuple[Prompt, Judge], ...] = (
 class ToolChoiceReason(ReasonKind):
     """Why ``tool-choice`` does not apply."""
 
-    PARSER_REJECTS = "parser-rejects", "the parser {parser} rejects a required or named tool choice"
+    PARSER_REJECTS = "the parser {parser} rejects a required or named tool choice"
 
 
 def needs_tool_choice(promise: Expectations) -> Reason | None:

@@ -67,7 +67,7 @@ def health(ctx: Context) -> Outcome:
 class FirstAnswerReason(ReasonKind):
     """The reasons of ``first-answer``."""
 
-    MEASURED = "measured", "{rate:.1f} tokens/s"
+    MEASURED = "{rate:.1f} tokens/s"
 
 
 QUESTIONS = (SUM, COUNT, NAME_RECALL, AGAIN)
