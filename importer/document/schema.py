@@ -43,6 +43,11 @@ class SchemaReason(ReasonKind):
     UNDER_PARAMETERS = "it belongs under parameters"
     UNKNOWN_KEY = "unknown key{near:?}"
     TOO_WIDE = "it does not fit in 64 bits"
+    UNSEEN = "it holds control characters, or characters that turn the direction of a text"
+
+
+# No person sees these in a list, and each changes how the rest is read.
+UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @cache
@@ -171,7 +176,7 @@ def faults(name: str, data: object, model: RecordedFacts | None = None) -> Itera
             yield SchemaFault(path, _short(error.message))
     if name == "document" and isinstance(data, Mapping):
         found = chain(
-            wide_numbers(data), engine_check.faults(document_of(data)),
+            wide_numbers(data), unseen(data), engine_check.faults(document_of(data)),
             model_faults(document_of(data), model), template_file.faults(document_of(data)),
         )  # fmt: skip
         yield from (SchemaFault(path, reason) for path, reason in found)
@@ -184,7 +189,8 @@ def check(name: str, data: Any, path: object, part: str | None = None) -> None:
         _explain(name, schema, data, path)
     if name != "document":
         return
-    found = next(chain(wide_numbers(data), engine_check.faults(data), template_file.faults(data)), None)
+    checks = (wide_numbers(data), unseen(data), engine_check.faults(data), template_file.faults(data))
+    found = next(chain(*checks), None)
     if found is not None:
         raise DocumentError("invalid", path=path, problem=at(*found))
 
@@ -209,6 +215,12 @@ def wide_numbers(
     if isinstance(data, Mapping | list):
         for key, value in data.items() if isinstance(data, Mapping) else enumerate(data):
             yield from wide_numbers(value, (*path, key))
+
+
+def unseen(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Reason]]:
+    """Yield the description where it holds characters that nobody sees: galleries show it as it is."""
+    if isinstance(text := data.get("description"), str) and UNSEEN.search(text):
+        yield ("description",), Reason(SchemaReason.UNSEEN)
 
 
 def at(path: tuple[str | int, ...], problem: Reason | str) -> Reason:

@@ -115,7 +115,7 @@ def parse(text: str, revision: str | None = None) -> Reference:
         raise UsageError("revision-conflict", inline=inline, option=revision)
     chosen = inline if inline is not None else revision
     if chosen is not None:
-        _check_revision(text, chosen)
+        _check_revision(text, chosen, is_option=inline is None)
     return Reference(text, repo=_id(text, repo), revision=chosen, path=path, tag=tag)
 
 
@@ -311,12 +311,15 @@ def _id(text: str, repo: str) -> str:
     return repo
 
 
-def _check_revision(text: str, revision: str) -> None:
-    if any(_leaves(step) for step in revision.split("/")):
-        if not revision:
-            _bad(text, ReferenceReason.REVISION, revision=revision)
-        raise UsageError("traversal", reference=text if revision in text else revision)
-    if len(revision) > LONGEST_REVISION or not revision.isprintable() or NOT_IN_REVISION.search(revision):
+def _check_revision(text: str, revision: str, *, is_option: bool) -> None:
+    leaves = any(_leaves(step) for step in revision.split("/"))
+    odd = len(revision) > LONGEST_REVISION or not revision.isprintable() or NOT_IN_REVISION.search(revision)
+    if is_option and (leaves or odd):
+        problem = Reason(ReferenceReason.REVISION, revision=revision[:80])
+        raise UsageError("bad-value", setting=Setting.REVISION, value=revision[:80], problem=problem)
+    if leaves and revision:
+        raise UsageError("traversal", reference=text)
+    if leaves or odd:
         _bad(text, ReferenceReason.REVISION, revision=revision[:80])
 
 

@@ -39,6 +39,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 UNCHANGED = (401, 403, 404, 413, 429)
 # Others come of the Hub, and are no word on the caller's key.
 OWN_403 = ("wrong-scope", "needs-approver", "foreign-page")
+OWN_STEPS = ("bad-request", "bad-value")  # whose next step is a description without these routes
 NO_KEY = "An authentication key is required"
 NO_SCOPE = "Admin access required"
 
@@ -63,7 +64,8 @@ def failure(error: Exception, *, prefix: str = "") -> Response:
     """Return the response, its message behind ``prefix``."""
     known = _known(error)
     status, headers = wire_status(known), headers_of(known)
-    message = f"{prefix}{messages.detail(known)} {messages.hint(known)}".strip()
+    hint = "" if known.kind in OWN_STEPS else messages.hint(known)
+    message = f"{prefix}{messages.detail(known)} {hint}".strip()
     kind = ""
     if known.kind == "no-key":
         message, kind = NO_KEY, "invalid_request_error"

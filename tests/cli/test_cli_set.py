@@ -79,6 +79,7 @@ def test_a_method_of_speculation_is_named_by_itself() -> None:
         ("engine_args..x=1", "is not set this way"),
         ("temperature", "the form key=value"),
         ("description=\x1b[31m", "control characters"),
+        ("description=a\u202eb", "turn the direction of a text"),
         ("engine_args=" + "[" * 900, "begins like JSON"),
         ("engine_args.max_num_seqs=", "engine_args.max_num_seqs is empty"),
         ("tensor_parallel_size=3", "heads"),

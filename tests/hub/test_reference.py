@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.errors import UsageError
+from importer.errors import Setting, UsageError
 from importer.hub.reference import Reference, check_whole, parse, without_scheme
 
 
@@ -148,7 +148,7 @@ def test_a_revision_is_named_once() -> None:
     )
     with pytest.raises(UsageError) as caught:
         parse("a/b", "../v2")
-    assert caught.value.kind == "traversal"
+    assert (caught.value.kind, caught.value.details["setting"]) == ("bad-value", Setting.REVISION)
     with pytest.raises(UsageError) as caught:
         parse("./a", "v1")
     assert caught.value.kind == "bad-value"

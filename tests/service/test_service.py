@@ -137,6 +137,9 @@ def test_a_list_is_one_job_with_a_job_for_each(service: Service) -> None:
          "/on_conflict/parameters.temprature"),
         ('{"reference": "a/b", "reference": "a/c"}', 400, "bad-json", None),
         ('\ufeff{"reference": "a/b"}', 400, "bad-json", None),
+        ({"reference": "a/b", "revision": "x..y"}, 422, "bad-value", "/revision"),
+        ({"reference": "a/b@x..y"}, 422, "bad-reference", "/reference"),
+        ({"reference": "a/b", "set": {"description": "a\0b"}}, 422, "bad-value", "/set/description"),
         ({"reference": "a/b", "name": "../x"}, 422, "bad-value", "/name"),
         ({"reference": "a/b", "device": "abacus"}, 422, "unknown-device", "/device"),
         ({"reference": "a/b", "backend": "mlx", "set": {"tool_parser": "hermess"}}, 422,
@@ -156,6 +159,20 @@ def test_a_request_that_cannot_be_meant(
     said = problem(answer, status, kind)
     assert pointer is None or said["errors"][0]["pointer"] == pointer
     assert service.client.get(said["type"]).json() == explained(kind)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"reference": "acme/base@v9"}, "/reference"),
+        ({"reference": "acme/base", "revision": "v9"}, "/revision"),
+    ],
+)
+def test_a_missing_revision_is_of_the_field_that_names_it(
+    service: Service, body: dict[str, str], pointer: str
+) -> None:
+    said = problem(service.client.post("/v1/imports/preview", json=body), 404, "revision-not-found")
+    assert said["errors"][0]["pointer"] == pointer
 
 
 def test_what_is_not_there(service: Service) -> None:

@@ -161,10 +161,13 @@ def test_a_damaged_receipt_is_told_and_mended_by_an_import(service: Service, par
 
 def test_damaged_data_are_read_from_the_text(service: Service) -> None:
     name = fresh(service, "damaged-data")
-    before = service.client.get(f"/v1/configs/{name}/review").json()
+    document, before = (service.client.get(f"/v1/configs/{name}{part}").json() for part in ("", "/review"))
     for data in ("{}", "{"):
         damage(service, name, f"UPDATE versions SET data = '{data}' WHERE name = :name")
         assert service.client.get(f"/v1/configs/{name}/review").json() == before
+        assert service.client.get(f"/v1/configs/{name}").json() == document
+    damage(service, name, "UPDATE versions SET text = '{' WHERE name = :name")
+    problem(service.client.get(f"/v1/configs/{name}"), 422, "invalid")
 
 
 def test_an_export_is_a_file_and_what_it_lacks(service: Service) -> None:

@@ -12,7 +12,7 @@ from importer.storage.jobs import Failure
 # The field of a request that a kind is about, where the kind itself knows.
 FIELDS: Mapping[str, str] = {
     "bad-reference": "/reference", "traversal": "/reference", "no-directories": "/reference",
-    "revision-conflict": "/revision", "revision-not-found": "/revision", "unknown-device": "/device",
+    "revision-conflict": "/revision", "unknown-device": "/device",
     "unknown-parser": "/set", "unknown-engine": "/engine", "ambiguous": "/backend",
     "digest-required": "/digest", "changed": "/digest",
     "other-backend": "/name", "other-device": "/name",

@@ -312,13 +312,19 @@ def _summary(connection: Connection, name: str) -> Summary:
 
 
 def _shown(connection: Connection, name: str) -> Shown:
-    """Return a document with what its answer shows, rendered anew where another importer did so."""
+    """Return a document with what its answer shows, rendered anew where another importer did so.
+
+    Raises DocumentError: "no-such-document", and "no-receipt" or "invalid" for damaged data.
+    """
     found = documents.shown(connection, name)
     if found is None:
         raise DocumentError("no-such-document", name=name, folder="the gallery")
-    if found.shown_by == __version__:
+    whole = intact(found.data, found.digest) is not None
+    if whole and found.shown_by == __version__:
         return found
-    return replace(found, shown=shown(DocumentVersion.of(documents.newest(connection, name)).stored))
+    stored = DocumentVersion.of(documents.newest(connection, name)).stored
+    data = found.data if whole else json.dumps(stored.data, ensure_ascii=False)
+    return replace(found, data=data, shown=shown(stored))
 
 
 def _newest_files(connection: Connection, name: str) -> StoredFiles:

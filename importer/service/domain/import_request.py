@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -17,9 +18,11 @@ from importer.app import preferences
 from importer.app.import_request import ImportRequest
 from importer.app.request import MOST, OPTIONS, ImportOptions, Option
 from importer.document import name_allocator, schema
-from importer.errors import Setting, UsageError
+from importer.errors import HubError, Setting, UsageError
+from importer.hub import resolve
 from importer.hub.reference import LONGEST as REFERENCE
 from importer.hub.reference import parse
+from importer.hub.snapshot import Snapshot
 from importer.service.domain.document_text import LONGEST, pointer
 from importer.service.domain.failures import about
 from importer.service.settings import Settings
@@ -189,6 +192,23 @@ def request_of(body: Import, settings: Settings) -> ImportRequest:
     if backend not in (None, AUTO):
         check_chosen(request, str(backend))
     return request
+
+
+def snapshot_of(request: ImportRequest, settings: Settings, commit: str | None = None) -> Snapshot:
+    """Return the snapshot of a request, at ``commit`` where an earlier step has found it.
+
+    Raises ImporterError; that of a revision which is not there points to the field that names it.
+    """
+    reference = parse(request.reference, request.revision)
+    if commit is not None and reference.repo:
+        reference = replace(reference, revision=commit)
+    try:
+        return resolve(reference, settings.places)
+    except HubError as error:
+        if error.kind != "revision-not-found":
+            raise
+        field = "/reference" if request.revision is None else "/revision"
+        raise error.but(errors=[{"pointer": field, "detail": error.message}]) from None
 
 
 def _pointed(error: UsageError, values: Mapping[str, object], backend: str | None) -> UsageError:

@@ -25,9 +25,7 @@ from importer.document.review import change_json, refuted
 from importer.document.store import StoredDocument, write_all
 from importer.engines import registries
 from importer.errors import DocumentError, EngineError, ImporterError, ServiceError, UsageError
-from importer.hub import resolve
 from importer.hub.endpoint import endpoint
-from importer.hub.reference import parse
 from importer.reports import FORMATS
 from importer.reports.html import POLICY
 from importer.reports.report_model import sheet
@@ -36,7 +34,7 @@ from importer.service.desk import AtDesk, Desk, json_text
 from importer.service.domain.document_text import checked, looked_at, placed
 from importer.service.domain.gallery import check_version
 from importer.service.domain.grants import Caller, admit_edit, admitted, check_references
-from importer.service.domain.import_request import Import
+from importer.service.domain.import_request import Import, snapshot_of
 from importer.service.http.headers import MOST, IfNoneMatch, same_etag
 from importer.service.http.models import FieldError
 from importer.service.jobs.import_steps import need_choice
@@ -188,7 +186,7 @@ def look_at_edit(body: Import, at: Desk, who: Caller) -> Studied:
     backend, "needs-approver" for a grant that the caller may not make.
     """
     request = admitted(body, who, at.settings)
-    snapshot = resolve(parse(request.reference, request.revision), at.settings.places)
+    snapshot = snapshot_of(request, at.settings)
     with at.gallery.checkout() as folder:
         request = request.after(Names(folder).known(snapshot, request.name, request.slot))
     studied = study_snapshot(snapshot, request, at.runner.bench)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from importer.app.decide import Decided, finalize, prove_studied
 from importer.app.import_ import build_plan, merge_plan, write
@@ -13,15 +12,14 @@ from importer.app.study import Studied, study_snapshot
 from importer.document.name_allocator import Names
 from importer.document.validation_state import carried
 from importer.errors import ServiceError
-from importer.hub import digests, resolve
+from importer.hub import digests
 from importer.hub.rate_limit import Budget, under
-from importer.hub.reference import parse
 from importer.hub.snapshot import Snapshot
 from importer.progress import Progress
 from importer.proof.result import Proof
 from importer.sentences import render
 from importer.service.domain.gallery import Gallery
-from importer.service.domain.import_request import Import, request_of
+from importer.service.domain.import_request import Import, request_of, snapshot_of
 from importer.service.jobs.live_jobs import LiveJob, Result, Results, Step, Stopped
 from importer.service.settings import Settings
 from importer.signals.architecture import architectures
@@ -97,12 +95,9 @@ class ImportSteps:
         return live.snapshot
 
     def _resolve(self, request: ImportRequest, commit: str | None, progress: Progress) -> Snapshot:
-        """Return the snapshot of the request, at ``commit`` where that is known; a directory has none."""
-        reference, places = parse(request.reference, request.revision), self._settings.places
-        if commit is not None and reference.repo:
-            reference = replace(reference, revision=commit)
+        """Return the snapshot of the request, at ``commit`` where that is known."""
         with under(self._budget, progress):
-            return resolve(reference, places)
+            return snapshot_of(request, self._settings, commit)
 
 
 def save(gallery: Gallery, job: Job, body: Import, decided: Decided) -> Result:
