@@ -1,10 +1,9 @@
-"""The wire format of tool calls, learnt from samples: markers, place of the name, encoding of arguments."""
+"""The wire format of tool calls, learnt from samples: markers, and the encoding of arguments."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
@@ -15,7 +14,6 @@ from importer.chat_template.samples import Sample
 from importer.frozen import frozen
 
 Encoding = Literal["json", "pythonic", "tags", "text"]
-NamePlace = Literal["object", "tag", "call", "text"]
 WORD = re.compile(r"^\s*[A-Za-z_]\w+(?=\[\s*\{)")  # a word as the marker of a list of calls
 TAG = re.compile(r"<[^<>\n]{1,160}>")
 
@@ -24,16 +22,12 @@ TAG = re.compile(r"<[^<>\n]{1,160}>")
 class WireFormat:
     """A learnt format.
 
-    ``markers``     of one call, without the call's own words; ``<function=`` for a tag with the name in it.
-    ``section``     those of them that stand once around several calls.
-    ``name_place``  ``object`` (a value in JSON), ``tag``, ``call`` (``name(…)``) or ``text``.
-    ``encoding``    of the arguments: ``json``, ``pythonic`` (``key=value``), ``tags`` around keys or values,
-                    or ``text``.
+    ``markers``   of one call, without the call's own words; ``<function=`` for a tag with the name in it.
+    ``encoding``  of the arguments: ``json``, ``pythonic`` (``key=value``), ``tags`` around keys or values,
+                  or ``text``.
     """
 
     markers: tuple[str, ...]
-    section: tuple[str, ...]
-    name_place: NamePlace
     encoding: Encoding
 
     @property
@@ -44,17 +38,11 @@ class WireFormat:
 
 def learn_format(samples: Iterable[Sample]) -> WireFormat | None:
     """Return the format of the rendered calls; ``None`` where no call was rendered."""
-    cases = {sample.case: sample for sample in samples}
-    one = cases.get("one-call")
+    one = next((sample for sample in samples if sample.case == "one-call"), None)
     if one is None:
         return None
     text = _called(one)
-    markers = tuple(dict.fromkeys(_each(text)))
-    several = cases.get("parallel")
-    counts = Counter(_each(_called(several))) if several is not None else Counter()
-    alone = Counter(_each(text))
-    section = tuple(m for m in markers if several is not None and counts[m] == alone[m])
-    return WireFormat(markers, section, _place(text), _encoding(text))
+    return WireFormat(tuple(dict.fromkeys(_each(text))), _encoding(text))
 
 
 def unmarked(sample: Sample) -> Sample | None:
@@ -79,15 +67,6 @@ def _each(text: str) -> list[str]:
     found = [m[0] for m in SHAPE.finditer(text)] + [m[0] for m in TAG.finditer(text) if " " in m[0]]
     cuts = [[at for word in words if (at := marker.find(word)) > 0] for marker in found]
     return [m[: min(at)].rstrip("\"' ") if at else m for m, at in zip(found, cuts, strict=True)]
-
-
-def _place(text: str) -> NamePlace:
-    before, _, behind = text.partition(ONE.name)
-    if re.search(r":\s*\"$", before) or re.search(r"\{\s*\"$", before):
-        return "object"
-    if any(ONE.name in tag for tag in TAG.findall(text)):
-        return "tag"
-    return "call" if behind.startswith(("(", "{")) else "text"
 
 
 def _encoding(text: str) -> Encoding:

@@ -85,12 +85,10 @@ def analyze_thinking(probe: TemplateProbe) -> Thinking:
         opened=opened,
         switch=switch,
         default=by_default,
-        keeps_history=_keeps(probe),
         source=block.source,
         block=(block.opening, block.closing),
         on=on,
         off=off,
-        empty_block=empty,
         settings=_sayable(settings, prompts, switch, by_default),
     )
 
@@ -266,14 +264,6 @@ def _default(
     if empty or (off is not None and written[str(off)] == prompts[0]):
         return False
     return None
-
-
-def _keeps(probe: TemplateProbe) -> bool:
-    """Return whether the prompt for the next question still holds a past turn's reasoning."""
-    ask = ProbeRequest((ASK,), ASK, probe.no_tools)
-    turns = (ASK, Turn("assistant", ANSWER, reasoning=REASONING), ASK_AGAIN)
-    result = probe.render([probe.job(turns, ask, generate=True)])[0]
-    return isinstance(result, Rendered) and REASONING in result.text
 
 
 class ReasoningFormat:

@@ -104,14 +104,12 @@ class Thinking:
     ``opened``         whether the generation prompt ends inside the block by default.
     ``switch``         the variable that turns it on or off (``enable_thinking``, ``thinking``), or ``None``.
     ``default``        whether it thinks without a value for the switch; ``None`` where it is unknown.
-    ``keeps_history``  whether reasoning of past turns is rendered.
     ``source``         of the markers: ``rendered`` (a message's reasoning is printed between them),
                        ``prompt`` (the generation prompt writes them), ``stripped`` (the template removes
                        such a block from content) or ``instructed`` (the system prompt demands them).
                        The last two show the template's expectation, not that this model thinks.
     ``block``          the markers with the white space around them.
     ``on``, ``off``    the template variables that turn thinking on and off; ``None`` without a switch.
-    ``empty_block``    whether the default generation prompt holds a closed block.
     ``settings``       values of one variable each that a document may set: those with the default's prompt;
                        where the default is unknown, every value of the switch.
     """
@@ -120,10 +118,8 @@ class Thinking:
     opened: bool = False
     switch: str | None = None
     default: bool | None = None
-    keeps_history: bool = False
     source: Literal["rendered", "prompt", "stripped", "instructed"] | None = None
     block: tuple[str, str] = ("", "")
     on: Mapping[str, object] | None = None
     off: Mapping[str, object] | None = None
-    empty_block: bool = False
     settings: tuple[Mapping[str, object], ...] = ()

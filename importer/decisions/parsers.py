@@ -122,6 +122,9 @@ class ParserReason(ReasonKind):
         "against the tables",
     )
     REFUTED = "refuted: {problem}"
+    CALLS_UNREAD = (
+        "the template offers tools, and no parser of {engine} is made for its calls: they stay in the content"
+    )
     NOT_JUDGED = "this machine kept {parsers:and} from a verdict: {problem}"
     NONE_READS = "no parser of {engine} reads what the template writes"
     BEATEN = "{problem}"
@@ -333,7 +336,10 @@ def _by_evidence(
     none = next((e for e in claims if e.value is None and e.rule in NAMED_BY_FAMILY), None)
     families = [e.rule.rank for e in usable if e.rule in NAMED_BY_FAMILY]  # the own name before base models
     if none is not None and not any(rank < none.rule.rank for rank in families):
-        return _known_none(none, claims, proof)
+        known = _known_none(none, claims, proof)
+        unread = key == TOOL and proof is not None and _calls_unread(proof)
+        lost_calls = warning(Reason(ParserReason.CALLS_UNREAD, engine=target.backend))
+        return replace(known, why=(*known.why, lost_calls)) if unread else known
     if proof is not None and proof.asked:
         return _proved(key, usable, claims, proof, target, lacking)
     note = _unproved(target) if proof is None else proof.reason
@@ -407,6 +413,11 @@ def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Proved | None
         untrained = Reason(ParserReason.READ_NOT_TRAINED, parsers=reads)
         lost += (RejectedCandidate(reads[0], Source.PROOF, untrained),)
     return KnownNone((none.reason,), lost)
+
+
+def _calls_unread(proof: Proved) -> bool:
+    """Return whether the template offers tools, and no parser is made for the calls that it writes."""
+    return proof.asked and proof.tools_rendered and {*proof.reads} <= {*proof.liberal}
 
 
 def _proved(

@@ -131,6 +131,7 @@ OF_REASONS: Mapping[str, AttentionReason] = {
         (TokenNumberReason.NO_BEGIN, AttentionReason.BEGIN),
         (TokenNumberReason.NO_CONTROL, AttentionReason.PARSER),
         (InputReason.NO_PROCESSOR, AttentionReason.WILL_NOT_START),
+        (ParserReason.CALLS_UNREAD, AttentionReason.NO_TOOLS),
         (CoverageEffect.TOOLS_HIDDEN, AttentionReason.NO_TOOLS),
         (CoverageEffect.TOOLS_SOMETIMES, AttentionReason.NO_TOOLS),
     )

@@ -128,7 +128,6 @@ class TokenTable:
 
     rows: int
     exact: bool
-    highest: int
     beyond: tuple[BeyondToken, ...]
 
 
@@ -151,7 +150,7 @@ def of_folder(folder: Path) -> TokenTable | None:
     written = "" if template is None else template.text
     found = token_numbers.beyond(snapshot, numbers, rows, written)
     beyond = tuple(BeyondToken(t.number, t.content, t.needed or t.number in words) for t in found)
-    return TokenTable(rows, held is not None, max(numbers), beyond)
+    return TokenTable(rows, held is not None, beyond)
 
 
 def _vocabulary(tokenizer: dict[str, object]) -> Iterator[tuple[int, str]]:

@@ -62,9 +62,7 @@ class Shape:
     unseen: bool = False
     experts: int = 0
     expert_width: int = 0
-    tied: bool = False
     model_type: str = ""
-    quantisation: str | None = None
     kv_dtype: str | None = None
     scheme: Scheme | None = None
     layers: tuple[tuple[Cache, ...], ...] = field(default=(), init=False, repr=False, compare=False)
@@ -115,21 +113,17 @@ def read(snapshot: Snapshot) -> Shape | Unknown:
     quantised = read_quantised(snapshot)
     if quantised is not None and quantised.beside:
         config = {**config, "quantization_config": own_file(snapshot)[1]}
-    return describe(
-        config, None if quantised is None else quantised.method, own_object(snapshot, MODELOPT_FILE)
-    )
+    return describe(config, own_object(snapshot, MODELOPT_FILE))
 
 
-def describe(
-    config: Mapping[str, object], method: str | None = None, modelopt: Mapping[str, object] | None = None
-) -> Shape | Unknown:
-    """Return the shape from a config, a method of quantisation and ModelOpt's file."""
-    return _described(json.dumps([config, method, modelopt or None]))
+def describe(config: Mapping[str, object], modelopt: Mapping[str, object] | None = None) -> Shape | Unknown:
+    """Return the shape from a config and ModelOpt's file."""
+    return _described(json.dumps([config, modelopt or None]))
 
 
 @lru_cache(maxsize=128)  # an import reads a shape three times
 def _described(files: str) -> Shape | Unknown:
-    config, method, modelopt = json.loads(files)
+    config, modelopt = json.loads(files)
     text = text_config(config)
     keys = Keys.of(text)
     number = keys.count(*LAYERS) or layers.length(keys)
@@ -140,12 +134,11 @@ def _described(files: str) -> Shape | Unknown:
             return Unknown(Reason(UnknownReason.SHAPE_FIELD, field=Reason(name)))
     if number is None or hidden is None or vocabulary is None or number > MOST_LAYERS:
         return Unknown(Reason(UnknownReason.TOO_MANY_LAYERS, number=number, most=MOST_LAYERS))
-    tied = _tied(config, keys)
     blocks = tuple(_layer(keys, i, kind, hidden) for i, kind in enumerate(layers.kinds(keys, number)))
     tower = parameters.parts(config, hidden)
     shape = Shape(
         blocks=blocks,
-        around=parameters.around(keys, hidden, vocabulary, number, tied),
+        around=parameters.around(keys, hidden, vocabulary, number, _tied(config, keys)),
         hidden=hidden,
         vocabulary=vocabulary,
         heads=parameters.head_count(keys),
@@ -156,9 +149,7 @@ def _described(files: str) -> Shape | Unknown:
         unseen=not tower and parameters.hinted(config),
         experts=experts.chosen(keys) if experts.count(keys) > 1 else 0,
         expert_width=experts.expert_width(keys) if experts.count(keys) > 1 else 0,
-        tied=tied,
         model_type=keys.word("model_type"),
-        quantisation=method,
         scheme=scheme(config, text, modelopt or {}, number),
         kv_dtype=_kv_dtype((config.get("quantization_config"), keys.get("quantization_config"), modelopt)),
     )

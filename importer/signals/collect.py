@@ -105,6 +105,7 @@ def for_engine(
         *declared_parsers.model_type_match(snapshot, engine, parsers, calls=calls, thinks=thinks),
         *declared_parsers.name_match(snapshot, parsers, facts, ignore_name=ignore_name),
         *loading.evidence(snapshot, able, machine),
+        *([] if kind in TASKS else loading.unnamed_class(snapshot, able)),
         *sampling.unread_evidence(snapshot, engine),
         *template_markers.template_fault_evidence(snapshot, able, kind, facts),
         *context.evidence(snapshot, able),

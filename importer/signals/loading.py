@@ -77,6 +77,18 @@ def evidence(snapshot: Snapshot, able: Abilities, machine: Machine) -> list[Evid
     return facts
 
 
+def unnamed_class(snapshot: Snapshot, able: Abilities) -> list[Evidence]:
+    """Return the warning for a config without a class: vLLM takes that of the model type, without a head.
+
+    So does ``get_config`` in ``transformers_utils/config.py``; it ends for a type that transformers lacks.
+    """
+    name = text(snapshot.json(FILE).get("model_type"))
+    if not backends.of(able.engine).adapts or name is None or architectures(snapshot):
+        return []
+    reason = warning(Reason(LoadReason.NO_ARCHITECTURES, engine=able.label, model_type=name))
+    return [Evidence(Rule.ENGINE, "backend", able.engine, FILE, reason, f"model_type: {name}"[:80])]
+
+
 def _marked(verdict: LoadVerdict, reason: Reason, *, silent: bool = False) -> Reason:
     """Return the reason, marked as a warning where the verdict is a rejection.
 

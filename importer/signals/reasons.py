@@ -261,6 +261,10 @@ class LoadReason(ReasonKind):
         "{engine} has neither {architecture} nor the model type {model_type}, and the repository has no "
         "code for them; a newer version may"
     )
+    NO_ARCHITECTURES = (
+        "config.json names no architectures: {engine} takes {model_type} without its head and answers no "
+        "chat, or ends; name the class in hf_overrides"
+    )
     NO_MODEL_TYPE = "{engine} has no model type {model_type}"
     NO_TOWER = "{engine} loads a vision tower of {towers:or} for {model_type}, and vision_config says {quote}"
     NO_TOKENIZER = (

@@ -24,38 +24,27 @@ def sample(text: str, case: str = "one-call") -> Sample:
 
 
 @pytest.mark.parametrize(
-    ("text", "markers", "place", "encoding"),
+    ("text", "markers", "encoding"),
     [
-        (f"<tool_call>\n{JSON}\n</tool_call>", ("<tool_call>", "</tool_call>"), "object", "json"),
-        (f"<anvil|call>{JSON}<call|anvil>", ("<anvil|call>", "<call|anvil>"), "object", "json"),
+        (f"<tool_call>\n{JSON}\n</tool_call>", ("<tool_call>", "</tool_call>"), "json"),
+        (f"<anvil|call>{JSON}<call|anvil>", ("<anvil|call>", "<call|anvil>"), "json"),
         (
             "<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>",
             ("<function=", "<parameter=", "<tool_call>", "</function>", "</parameter>"),
-            "tag", "tags",
+            "tags",
         ),
         ('<do name="get_weather"><arg key="city">Paris</arg></do>',
-         ("</arg>", "</do>", "<arg key=", "<do name="), "tag", "tags"),
-        ('<|calls|>[get_weather(city="Paris")]<|end|>', ("<|calls|>", "<|end|>"), "call", "text"),
-        ('[get_weather(city="Paris")]', (), "call", "pythonic"),
-        (JSON, (), "object", "json"),
-        ("[TOOL_CALLS]get_weather[ARGS]" + '{"city": "Paris"}', ("[ARGS]", "[TOOL_CALLS]"), "text", "json"),
+         ("</arg>", "</do>", "<arg key=", "<do name="), "tags"),
+        ('<|calls|>[get_weather(city="Paris")]<|end|>', ("<|calls|>", "<|end|>"), "text"),
+        ('[get_weather(city="Paris")]', (), "pythonic"),
+        (JSON, (), "json"),
+        ("[TOOL_CALLS]get_weather[ARGS]" + '{"city": "Paris"}', ("[ARGS]", "[TOOL_CALLS]"), "json"),
     ],
 )  # fmt: skip
-def test_what_a_call_shows(text: str, markers: tuple[str, ...], place: str, encoding: str) -> None:
+def test_what_a_call_shows(text: str, markers: tuple[str, ...], encoding: str) -> None:
     found = learn_format([sample(text)])
     assert found is not None
-    assert (tuple(sorted(found.markers)), found.name_place, found.encoding) == (
-        tuple(sorted(markers)), place, encoding,
-    )  # fmt: skip
-
-
-def test_markers_around_several_calls_are_the_sections() -> None:
-    one = "<calls><call>get_weather</call></calls>"
-    two = "<calls><call>get_weather</call><call>find_hotel</call></calls>"
-    found = learn_format([sample(one), sample(two, "parallel")])
-    assert found is not None
-    assert found.section == ("<calls>", "</calls>")
-    assert found.label.startswith("<calls> ")
+    assert (tuple(sorted(found.markers)), found.encoding) == (tuple(sorted(markers)), encoding)
 
 
 def test_a_call_without_its_markers() -> None:

@@ -259,9 +259,7 @@ def test_thinking_with_a_switch() -> None:
     thinking, cases = found.thinking, samples(found)
     assert thinking.markers == ("<think>", "</think>")
     assert thinking.block == ("<think>\n", "\n</think>\n\n")
-    assert (thinking.source, thinking.opened, thinking.default, thinking.keeps_history) == (
-        "rendered", False, True, False,
-    )  # fmt: skip
+    assert (thinking.source, thinking.opened, thinking.default) == ("rendered", False, True)
     assert (thinking.switch, thinking.on, thinking.off) == (
         "enable_thinking", {"enable_thinking": True}, {"enable_thinking": False},
     )  # fmt: skip
@@ -305,7 +303,7 @@ def test_thinking_opened_by_the_prompt() -> None:
 def test_thinking_on_demand() -> None:
     found = learn(texts.OPENED_ON_DEMAND)
     thinking, cases = found.thinking, samples(found)
-    assert (thinking.opened, thinking.empty_block, thinking.default) == (False, True, False)
+    assert (thinking.opened, thinking.default) == (False, False)
     assert thinking.on == {"enable_thinking": True}
     assert cases["one-call"].kwargs == {}
     assert cases["one-call"].completion.startswith("<tool_call>")
@@ -329,11 +327,7 @@ def test_a_switch_of_any_name() -> None:
 def test_stripping_history_is_not_thinking() -> None:
     found = learn(texts.STRIPS)
     assert found.thinking.source == "stripped"
-    assert (found.thinking.opened, found.thinking.default, found.thinking.keeps_history) == (
-        False,
-        None,
-        False,
-    )
+    assert (found.thinking.opened, found.thinking.default) == (False, None)
     assert samples(found)["thinking-whole"].completion == f"<think>\n{REASONING}\n</think>\n\n{ANSWER}"
 
 

@@ -95,6 +95,7 @@ def test_a_family_known_to_have_none_stands_against_a_weak_proof(weak: dict[str,
     decision = tool(fact("family-table", None), replace(found, value=replace(found.value, **weak)))
     assert isinstance(decision, KnownNone)
     assert decision.overruled[0].value in ("hermes", "hf")
+    assert any(map(is_warning, decision.why)) is ("liberal" in weak)  # no parser is made for these calls
 
 
 def test_a_later_parser_of_a_declared_line_needs_no_tools_in_the_template() -> None:

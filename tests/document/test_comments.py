@@ -42,13 +42,15 @@ UNDECIDING = {
         "KindReason": "in-folders is only-gguf tagged",
         "KindRemedy": ("adapted adapted-unnamed drafted drafted-for no-mlx own-library served-by"),
         "LoadReason": (
-            "does-not-read needs-card no-code no-config no-model-type no-tokenizer no-tower not-in-config "
+            "does-not-read needs-card no-architectures no-code no-config no-model-type no-tokenizer no-tower "
+            "not-in-config "
             "not-its-own not-known not-named refused removed tensors tensors-unread together too-old-a-card "
             "trial-failed"
         ),
         "ObservedReason": "unread",
         "ParserReason": (
-            "beaten fails fails-streamed forbidden known-to-have-none labelled loses-plain lower-precedence "
+            "beaten calls-unread fails fails-streamed forbidden known-to-have-none labelled loses-plain "
+            "lower-precedence "
             "none-reads not-judged not-registered only-liberal pair-loses proof-agrees "
             "read-not-trained refuted same-effect "
             "switch-untried taken-by-itself takes-another thinks-opened thinks-switched tools-unseen "

@@ -71,7 +71,8 @@ def test_the_language_model_is_found_inside_and_its_gaps_are_filled_from_transfo
     assert isinstance(found, Shape)
     assert found.kinds() == {"window": 29, "full": 5}
     assert first(found) == Attention(8, 4, 256, 256, window=1024)
-    assert (found.vocabulary, found.context, found.tied) == (262_208, 131_072, True)
+    assert (found.vocabulary, found.context) == (262_208, 131_072)
+    assert [part.role for part in found.around] == ["embedding", "norm"]  # tied: no head
 
 
 def test_null_hides_a_default() -> None:
@@ -128,7 +129,7 @@ def test_what_a_checkpoint_wants_its_keys_kept_in() -> None:
     scheme = {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}
     assert shape(quantization_config=scheme).kv_dtype == "fp8"
     beside = {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
-    found = describe(PLAIN, "modelopt", beside)
+    found = describe(PLAIN, beside)
     assert isinstance(found, Shape)
     assert found.kv_dtype == "fp8"
     assert shape().kv_dtype is None

@@ -293,6 +293,22 @@ def test_a_quantisation_in_a_file_of_its_own(
     assert not held.beside
 
 
+@pytest.mark.parametrize(
+    ("config", "engine", "warned"),
+    [
+        ({"model_type": "llama"}, "vllm", True), (LLAMA, "vllm", False), ({"hidden_size": 8}, "vllm", False),
+        ({"model_type": "llama"}, "mlx", False),
+    ],
+)  # fmt: skip
+def test_a_config_without_a_class_is_served_without_its_head(
+    config: dict[str, Any], engine: str, warned: bool
+) -> None:
+    facts = loading.unnamed_class(snapshot(config), registries.load_capabilities(engine))
+    assert [render(fact.reason).startswith("warning: config.json names no arch") for fact in facts] == (
+        [True] * warned
+    )
+
+
 def test_a_tokenizer_s_class_that_transformers_lacks() -> None:
     def can(name: str, version: str, **more: Any) -> bool | None:
         settings = json.dumps({"tokenizer_class": name, **more})
