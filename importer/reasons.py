@@ -17,7 +17,7 @@ Fields = Mapping[str, Any]
 Text = str | Callable[[Fields], str]
 
 
-class _Named(EnumType):
+class Named(EnumType):
     """Gives each member its name as its value: ``NO_CALL`` is ``no-call``."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], members: Any, **more: Any) -> Any:
@@ -27,7 +27,7 @@ class _Named(EnumType):
         return super().__new__(cls, name, bases, members, **more)
 
 
-class ReasonKind(StrEnum, metaclass=_Named):
+class ReasonKind(StrEnum, metaclass=Named):
     """Kinds of reasons, each with its text: ``NO_CALL = "the model wrote no call"``.
 
     ``text``   a format string over the reason's fields, or a function of them, alone in a tuple.

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal, Self
 
 from importer.frozen import frozen
-from importer.reasons import Fields, Reason, ReasonKind, Text
+from importer.reasons import Fields, Named, Reason, ReasonKind, Text
 
 KEY = "request_coverage"  # of the evidence and of the decision
 VARIABLES = "template_variables"  # the same, of the variables that a client may set
@@ -23,7 +23,7 @@ COPIES = "the model may copy the fault"
 CoverageGroup = Literal["turn", "rare", "tool", "schema", "call", "beside"]
 
 
-class CoverageField(StrEnum):
+class CoverageField(StrEnum, metaclass=Named):
     """The field of a request that carries a nonce: its group, its name for people, and what its loss does."""
 
     group: CoverageGroup
@@ -36,63 +36,38 @@ class CoverageField(StrEnum):
         field.group, field.noun, field.effect = group, noun, effect
         return field
 
-    SYSTEM = "system", "turn", "the system turn", "instructions of the operator have no effect"
-    DEVELOPER = "developer", "rare", "the turn of a developer", "its instructions have no effect"
-    ROLE = "role", "turn", "the role of a turn", "the model takes its own words for the user's"
-    SECOND_SYSTEM = "second-system", "rare", "a second system turn", "its instructions have no effect"
-    LATER_SYSTEM = "later-system", "rare", "a later system turn", "its instructions have no effect"
-    USER = "user", "turn", "the text of the user", "the model answers another question"
-    ANSWER = "answer", "turn", "an earlier answer", "the model forgets its own words"
-    WORDS_BESIDE_CALL = (
-        "words-beside-call",
-        "beside",
-        "the text beside a call",
-        "the model forgets its own words",
-    )
-    REASONING = (
-        "reasoning",
-        "beside",
-        "the reasoning before a call",
-        "the model plans again after each result",
-    )
-    IMAGE = "image", "turn", "an image", "the model answers without it"
-    TOOL_NAME = "tool-name", "tool", "the name of a tool", "the model cannot call it"
-    TOOL_DESCRIPTION = (
-        "tool-description",
-        "tool",
-        "the description of a tool",
-        "the model guesses its purpose",
-    )
-    PARAMETER = "parameter", "tool", "a parameter of a tool", "the model cannot set it"
-    PARAMETER_DESCRIPTION = (
-        "parameter-description",
-        "tool",
-        "the description of a parameter",
-        "the model guesses its meaning",
-    )
-    ENUM = "enum", "tool", "the permitted values of a parameter", "the model invents values"
-    NESTED_PARAMETER = "nested-parameter", "tool", "a property inside an object", "the model invents names"
-    NESTED_DESCRIPTION = (
-        "nested-description",
-        "tool",
-        "the description of a property",
-        "the model guesses its meaning",
-    )
-    REQUIRED = "required", "tool", "the list of required parameters", "the model leaves some out"
-    TYPE = "type", "tool", "the type of a parameter", "the model guesses it"
-    TYPE_LIST = "type-list", "schema", "a list of types of a parameter", AGENTS
-    ANY_OF = "any-of", "schema", "the types of a parameter under anyOf", AGENTS
-    REFERENCE = "reference", "schema", "a parameter behind $ref", AGENTS
-    CONST = "const", "schema", "the const of a parameter", AGENTS
-    NUMBER_ENUM = "number-enum", "schema", "the permitted integers of a parameter", AGENTS
-    UNTYPED = "untyped", "schema", "a parameter without a type", AGENTS
-    ITEM_ENUM = "item-enum", "schema", "the permitted values of a list's items", AGENTS
-    CALL = "call", "call", "an earlier call", "the model cannot match the results"
-    ARGUMENT_NAME = "argument-name", "call", "the name of an argument in an earlier call", COPIES
-    ARGUMENT = "argument", "call", "an argument of an earlier call", COPIES
-    NESTED_ARGUMENT = "nested-argument", "call", "an object in an earlier call", COPIES
-    NUMBER = "number", "beside", "a number in an earlier call", COPIES
-    RESULT = "result", "call", "the result of a tool", "the model answers without it"
+    SYSTEM = "turn", "the system turn", "instructions of the operator have no effect"
+    DEVELOPER = "rare", "the turn of a developer", "its instructions have no effect"
+    ROLE = "turn", "the role of a turn", "the model takes its own words for the user's"
+    SECOND_SYSTEM = "rare", "a second system turn", "its instructions have no effect"
+    LATER_SYSTEM = "rare", "a later system turn", "its instructions have no effect"
+    USER = "turn", "the text of the user", "the model answers another question"
+    ANSWER = "turn", "an earlier answer", "the model forgets its own words"
+    WORDS_BESIDE_CALL = "beside", "the text beside a call", "the model forgets its own words"
+    REASONING = "beside", "the reasoning before a call", "the model plans again after each result"
+    IMAGE = "turn", "an image", "the model answers without it"
+    TOOL_NAME = "tool", "the name of a tool", "the model cannot call it"
+    TOOL_DESCRIPTION = "tool", "the description of a tool", "the model guesses its purpose"
+    PARAMETER = "tool", "a parameter of a tool", "the model cannot set it"
+    PARAMETER_DESCRIPTION = "tool", "the description of a parameter", "the model guesses its meaning"
+    ENUM = "tool", "the permitted values of a parameter", "the model invents values"
+    NESTED_PARAMETER = "tool", "a property inside an object", "the model invents names"
+    NESTED_DESCRIPTION = "tool", "the description of a property", "the model guesses its meaning"
+    REQUIRED = "tool", "the list of required parameters", "the model leaves some out"
+    TYPE = "tool", "the type of a parameter", "the model guesses it"
+    TYPE_LIST = "schema", "a list of types of a parameter", AGENTS
+    ANY_OF = "schema", "the types of a parameter under anyOf", AGENTS
+    REFERENCE = "schema", "a parameter behind $ref", AGENTS
+    CONST = "schema", "the const of a parameter", AGENTS
+    NUMBER_ENUM = "schema", "the permitted integers of a parameter", AGENTS
+    UNTYPED = "schema", "a parameter without a type", AGENTS
+    ITEM_ENUM = "schema", "the permitted values of a list's items", AGENTS
+    CALL = "call", "an earlier call", "the model cannot match the results"
+    ARGUMENT_NAME = "call", "the name of an argument in an earlier call", COPIES
+    ARGUMENT = "call", "an argument of an earlier call", COPIES
+    NESTED_ARGUMENT = "call", "an object in an earlier call", COPIES
+    NUMBER = "beside", "a number in an earlier call", COPIES
+    RESULT = "call", "the result of a tool", "the model answers without it"
 
 
 def _nouns(fields: Fields) -> tuple[str, str]:
