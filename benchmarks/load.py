@@ -70,11 +70,7 @@ class Client:
         return "\r\n".join([*lines, "", ""]).encode()
 
     async def steady(
-        self,
-        rate: float,
-        seconds: float,
-        path: Callable[[int], str],
-        headers: Headers | None = None,
+        self, rate: float, seconds: float, path: Callable[[int], str], headers: Headers | None = None
     ) -> list[Answer]:
         """``rate`` requests a second, whatever becomes of them."""
         begun, tasks = time.perf_counter() + 0.1, []

@@ -38,10 +38,7 @@ async def _beside(service: Service) -> list[Row]:
     body = {"references": [f"org/model-{n}" for n in range(IMPORTS)], "backend": "vllm"}
     begun = time.perf_counter()
     listed = json.loads((await client.ask("POST", "/v1/imports", KIND, json.dumps(body).encode())).body)
-    paths = {
-        "an entry": lambda n: f"/v1/configs/{pick[n]}",
-        "/healthz": lambda _: "/healthz",
-    }
+    paths = {"an entry": lambda n: f"/v1/configs/{pick[n]}", "/healthz": lambda _: "/healthz"}
     found = []
     for what, path in paths.items():
         answers = await client.steady(RATE, SECONDS / 2, path)

@@ -23,15 +23,7 @@ DEEPEST = 4  # configurations inside of configurations
 OWN = ("ModelConfig", "ParallelConfig", "LoadConfig")  # inside of others: filled by the engine itself
 RESOLVED = {"config": None}
 LIMITS = ("ge", "gt", "le", "lt")
-LISTS = (
-    list,
-    set,
-    tuple,
-    frozenset,
-    collections.abc.Sequence,
-    collections.abc.Iterable,
-    collections.abc.Set,
-)
+LISTS = (list, set, tuple, frozenset, collections.abc.Sequence, collections.abc.Iterable, collections.abc.Set)
 Row = dict[str, Any]
 
 
@@ -200,10 +192,7 @@ def main(package: str, command: list[str]) -> None:
         parser = _sub(captured.args[0], command[1:])
     reader = Reader(package)
     rows = [row for action in vars(parser)["_actions"] if (row := reader.row(parser, action)) is not None]
-    data = {
-        "arguments": {row.pop("name"): row for row in rows},
-        "configs": reader.configs,
-    }
+    data = {"arguments": {row.pop("name"): row for row in rows}, "configs": reader.configs}
     sys.stdout.write("\nRESULT " + json.dumps(data) + "\n")
 
 

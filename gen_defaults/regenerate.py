@@ -177,10 +177,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="for --only vllm-recipes: a checkout of vllm-project/recipes",
     )
     parser.add_argument(
-        "--accuracy",
-        type=folder,
-        metavar="FOLDER",
-        help="refuse tables that answer less of FOLDER",
+        "--accuracy", type=folder, metavar="FOLDER", help="refuse tables that answer less of FOLDER"
     )
     parser.add_argument(
         "--proof", action="store_true", help="for --accuracy, ask the installed vLLM's parsers"

@@ -128,10 +128,7 @@ class UsageError(ImporterError):
         ),
         "bad-option": Kind("{option}: {problem}.", data=("near", "command")),
         "bad-value": Kind("Invalid value for {setting}: {problem}.", data=("value",)),
-        "unknown-setting": Kind(
-            "Unknown setting {name!r} in {setting}.",
-            "{near}",
-        ),
+        "unknown-setting": Kind("Unknown setting {name!r} in {setting}.", "{near}"),
         "unknown-parser": Kind("{engine} {version} has no {field} named {name!r}.", "Did you mean {near}?"),
         "editor": Kind("The editor {editor!r} failed: {problem}. Nothing was changed."),
         "unknown-format": Kind("There is no export format {name!r}.", more=("near",)),
@@ -140,8 +137,7 @@ class UsageError(ImporterError):
         "unknown-report": Kind("No report is known by the ending of {name}.", more=("known",)),
         "bad-header": Kind("Header {header} {problem}."),
         "no-such-directory": Kind(
-            "There is no directory {path}.",
-            "Check the path; a Hub id has the form owner/name.",
+            "There is no directory {path}.", "Check the path; a Hub id has the form owner/name."
         ),
         "no-model-file": Kind(
             "{path} is a file, and not of a model.",
@@ -199,8 +195,7 @@ class HubError(ImporterError):
             data=("seconds",),
         ),
         "server": Kind(
-            "{url} answered {status} after {tries:try|tries}{said}.",
-            "Try again in a few minutes.",
+            "{url} answered {status} after {tries:try|tries}{said}.", "Try again in a few minutes."
         ),
         "network": Kind("{host} could not be reached: {problem}."),
         "proxy": Kind(
@@ -249,8 +244,7 @@ class RepositoryError(ImporterError):
             "Import one of these folders, such as {first}; from the Hub fetch it to this disk first.",
         ),
         "broken-json": Kind(
-            "{file} in {repo} is not valid JSON: {problem}.",
-            "Tell the repository's owner, or fix the file.",
+            "{file} in {repo} is not valid JSON: {problem}.", "Tell the repository's owner, or fix the file."
         ),
         "too-large": Kind(
             "{file} in {repo} is larger than the {limit} this importer reads.",
@@ -268,7 +262,7 @@ class RepositoryError(ImporterError):
         ),
         "bad-weights": Kind("{file} in {repo} is not a sound safetensors file: {problem}."),
         "tokens-beyond": Kind(
-            "{repo} needs the tokens {tokens}, and its embedding has no row for them ({rows} rows).",
+            "{repo} needs the tokens {tokens}, and its embedding has no row for them ({rows} rows)."
         ),
     }
 
@@ -292,22 +286,16 @@ class DocumentError(ImporterError):
         "cannot-open": Kind("{path} could not be opened: {problem}."),
         "output-closed": Kind("The output could not be written: {problem}."),
         "no-such-document": Kind("There is no document {name!r} in {folder}."),
-        "invalid": Kind(
-            "{path} is not a valid document: {problem}.",
-            "Fix the named key.",
-            data=("errors",),
-        ),
+        "invalid": Kind("{path} is not a valid document: {problem}.", "Fix the named key.", data=("errors",)),
         "changed": Kind(
-            "{path} has changed since it was shown: its digest is {now}, not {seen}.",
-            more=("name",),
+            "{path} has changed since it was shown: its digest is {now}, not {seen}.", more=("name",)
         ),
         "edited": Kind(
-            "{path} changed while it was being edited, so it was left as it is now.",
-            more=("copy",),
+            "{path} changed while it was being edited, so it was left as it is now.", more=("copy",)
         ),
         "cannot-export": Kind("{name} has no such export: {reason}.", "{remedy}"),
         "not-approved": Kind(
-            "{name} is not approved (review: {review}), and only an approved document was asked for.",
+            "{name} is not approved (review: {review}), and only an approved document was asked for."
         ),
         "cannot-edit": Kind(
             "{path} cannot be edited without touching more than what changes: {problem}.",
@@ -362,14 +350,11 @@ class EngineError(ImporterError):
         "no-weights": Kind("{path} does not hold weights and a tokenizer, so there is nothing to run."),
         "weights-not-local": Kind("The weights of {repo} ({size}) are not on this disk."),
         "unreachable": Kind(
-            "{url} cannot be asked: {problem}.",
-            "Check the address, and that the server runs.",
+            "{url} cannot be asked: {problem}.", "Check the address, and that the server runs."
         ),
         "locked": Kind("{url} does not let this caller in: {says}."),
         "would-not-run": Kind(
-            "{name} would not run on {engine} here: {problem:;}.",
-            more=("remedy",),
-            data=("troubles",),
+            "{name} would not run on {engine} here: {problem:;}.", more=("remedy",), data=("troubles",)
         ),
         "worker-failed": Kind("The {name} worker failed: {problem}."),
     }
@@ -380,7 +365,7 @@ class ValidationError(ImporterError):
 
     exit_code = 1
     kinds: ClassVar = {
-        "probes-failed": Kind("{failed} of {total:probe|probes} did not pass for {name}.", more=("receipt",)),
+        "probes-failed": Kind("{failed} of {total:probe|probes} did not pass for {name}.", more=("receipt",))
     }
 
 
@@ -395,7 +380,7 @@ class ServiceError(ImporterError):
         "wrong-scope": Kind("The key {name!r} lacks the scope {scope}.", more=("has",)),
         "needs-approver": Kind("{what} needs the scope approve, and the key {name!r} has {has}."),
         "code-not-approved": Kind(
-            "{name} is not approved as it is now, so it is not run. {what} needs that.",
+            "{name} is not approved as it is now, so it is not run. {what} needs that."
         ),
         "foreign-page": Kind("This request comes from a page of another site."),
         "foreign-host": Kind("{host!r} is not a name of this server."),
@@ -422,16 +407,16 @@ class ServiceError(ImporterError):
         "no-gallery": Kind("The gallery's database at {place} cannot be used: {problem}."),
         "newer-gallery": Kind(
             "The gallery's database at {place} is of a newer importer: it has migration {number}, and this "
-            "one knows {known}.",
+            "one knows {known}."
         ),
         "early-gallery": Kind(
             "The gallery's database at {place} is of the development before 0.1.0, and cannot be brought "
-            "up to date.",
+            "up to date."
         ),
         "not-listening": Kind("{host} port {port} cannot be listened on: {problem}."),
         "gave-up": Kind("The job {job} was begun {times} times, and each time its process died."),
         "digest-required": Kind(
-            "A review or a release of {name} needs the digest of the content that was seen.",
+            "A review or a release of {name} needs the digest of the content that was seen."
         ),
         "not-ready-to-release": Kind("{name} cannot be released, it is {state}: {why}."),
         "unknown-parameter": Kind("Unknown query parameter {name!r}.", more=("near",), data=("errors",)),
@@ -484,8 +469,7 @@ class SandboxError(ImporterError):
     exit_code = 75
     kinds: ClassVar = {
         "starved": Kind(
-            "Could not analyse {what}: the machine is busy.",
-            "Try again when the machine has less to do.",
+            "Could not analyse {what}: the machine is busy.", "Try again when the machine has less to do."
         ),
         "lost": Kind(
             "Could not analyse {what}: the process that reads it ended twice without an answer.",
@@ -499,9 +483,7 @@ class InternalError(ImporterError):
     """A fault of the importer itself; told in a sentence all the same."""
 
     exit_code = 70
-    kinds: ClassVar = {
-        "internal": Kind("The importer met a fault of its own: {problem}."),
-    }
+    kinds: ClassVar = {"internal": Kind("The importer met a fault of its own: {problem}.")}
 
 
 def described(error: Exception) -> ImporterError:
@@ -515,9 +497,7 @@ class Interrupted(ImporterError):
     """The user stopped it, or what follows a run elsewhere."""
 
     exit_code = 130
-    kinds: ClassVar = {
-        "interrupted": Kind("Stopped.", "Nothing half-written was left behind."),
-    }
+    kinds: ClassVar = {"interrupted": Kind("Stopped.", "Nothing half-written was left behind.")}
 
 
 BRANCHES: tuple[type[ImporterError], ...] = (

@@ -89,6 +89,5 @@ if __name__ == "__main__":
     line = wire.Line()
     print("engines print on import")
     wire.serve(
-        line,
-        {"hello": lambda _: iter([{"engine": "faulty", "version": "1"}]), "list": names, "read": judged},
+        line, {"hello": lambda _: iter([{"engine": "faulty", "version": "1"}]), "list": names, "read": judged}
     )

@@ -62,10 +62,7 @@ def written(path: str, request: Mapping[str, Any], text: str) -> bytes:
     if request.get("tools"):
         call = {"name": request["tools"][0]["function"]["name"], "arguments": text}
         message["tool_calls"] = [{"id": "a", "index": 0, "type": "function", "function": call}]
-    choice: dict[str, Any] = {
-        "index": 0,
-        "finish_reason": "tool_calls" if request.get("tools") else "stop",
-    }
+    choice: dict[str, Any] = {"index": 0, "finish_reason": "tool_calls" if request.get("tools") else "stop"}
     if request.get("logprobs"):
         tops = [{"token": text[:10_000], "logprob": -0.1}] * 3
         choice["logprobs"] = {"content": [{**tops[0], "top_logprobs": tops}] * 20}

@@ -92,10 +92,7 @@ def _shapes(out: int) -> dict[str, tuple[int, ...]]:
               "mlp.linear_fc1": (wide, size), "mlp.linear_fc2": (size, wide)}  # fmt: skip
     for layer in range(SIGHT["depth"]):
         for name, shape in linear.items():
-            shapes |= {
-                f"blocks.{layer}.{name}.weight": shape,
-                f"blocks.{layer}.{name}.bias": shape[:1],
-            }
+            shapes |= {f"blocks.{layer}.{name}.weight": shape, f"blocks.{layer}.{name}.bias": shape[:1]}
         for name in ("norm1", "norm2"):
             shapes |= {f"blocks.{layer}.{name}.{kind}": (size,) for kind in ("weight", "bias")}
     for merger, normed in (("merger", size), ("deepstack_merger_list.0", merged)):

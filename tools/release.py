@@ -34,10 +34,7 @@ HEAD = re.compile(r"^## \[(?P<version>[\d.]+)\] - (?P<day>\S+)$", re.MULTILINE)
 SUITES = {"3.13": "trixie", "3.14": "sid"}
 # What an install with these extras can do, and one with fewer cannot.
 PAGE = "import importer.service.web as w; open(w.__path__[0] + '/built/index.html')"
-SHOWN = {
-    "": "from importer.app import gallery",
-    "[service]": f"import importer.service.app; {PAGE}",
-}
+SHOWN = {"": "from importer.app import gallery", "[service]": f"import importer.service.app; {PAGE}"}
 # A shell without a network that still has its own loopback; root alone may have one.
 CUT = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 

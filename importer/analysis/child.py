@@ -6,15 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from importer import backends
-from importer.analysis import (
-    STUDIES,
-    Analysis,
-    AnalysisReason,
-    EngineQuestion,
-    Facts,
-    Question,
-    packed,
-)
+from importer.analysis import STUDIES, Analysis, AnalysisReason, EngineQuestion, Facts, Question, packed
 from importer.chat_template import find
 from importer.chat_template.analyze import analyze
 from importer.chat_template.conventions import wrap

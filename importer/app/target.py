@@ -106,10 +106,7 @@ def bind(
     able = registries.load_capabilities(backend, registry.version)
     target = Target(backend, registry.version, _names(registry), found is not None, runs(backend), able)
     target = replace(
-        target,
-        templates=offered(backend),
-        unfetched=unfetched,
-        **_of_frontend(backend, registry, frontend),
+        target, templates=offered(backend), unfetched=unfetched, **_of_frontend(backend, registry, frontend)
     )
     return BoundTarget(target, None if found is None else found.python)
 

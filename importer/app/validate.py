@@ -83,8 +83,7 @@ def weights_of(
     if not fetch:
         raise EngineError("weights-not-local", repo=snapshot.model_id, size=amount)
     return fetch_weights(
-        snapshot,
-        lambda done, total: progress(Step(fetched(done, total), done, total, "bytes")),
+        snapshot, lambda done, total: progress(Step(fetched(done, total), done, total, "bytes"))
     )
 
 

@@ -75,11 +75,7 @@ def read_vocabulary(snapshot: Snapshot) -> Vocabulary:
     config, special, added = (snapshot.json(p) for p in (CONFIG, SPECIAL, ADDED))
     decoder = list(_decoder(config.get("added_tokens_decoder")))
     plain = [Token(c, special=False, id=i) for c, i in added.items() if isinstance(i, int) and c]
-    marked = {
-        CONFIG: [*decoder, *_special(config)],
-        SPECIAL: list(_special(special)),
-        ADDED: plain,
-    }
+    marked = {CONFIG: [*decoder, *_special(config)], SPECIAL: list(_special(special)), ADDED: plain}
     tokens = _merge(token for group in marked.values() for token in group)
     named = {k: text for k in NAMED if (text := _text(config.get(k)) or _text(special.get(k)))}
     return Vocabulary(

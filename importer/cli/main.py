@@ -14,14 +14,7 @@ from importer import config
 from importer.cli import arguments as typed
 from importer.cli import messages, project, streams
 from importer.cli.commands import action
-from importer.errors import (
-    DocumentError,
-    ImporterError,
-    Interrupted,
-    UsageError,
-    ValidationError,
-    described,
-)
+from importer.errors import DocumentError, ImporterError, Interrupted, UsageError, ValidationError, described
 
 if TYPE_CHECKING:
     from importer.sandbox import Sandbox

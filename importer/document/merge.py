@@ -171,11 +171,7 @@ def _entries(merged: Mapping[str, object], edited: Any, imported: Any) -> list[s
 
 
 def write(
-    edited: str,
-    data: Mapping[str, object],
-    base: str | None,
-    imported: str,
-    path: object = "It",
+    edited: str, data: Mapping[str, object], base: str | None, imported: str, path: object = "It"
 ) -> str:
     """Return ``edited`` with merged data; the importer's comments are renewed, also at a person's values.
 

@@ -10,14 +10,7 @@ from typing import Any, Literal, cast
 
 from importer.document.document import Document, Engine, document_of
 from importer.document.document_keys import digest
-from importer.document.records import (
-    Approved,
-    DecisionRecord,
-    Fact,
-    ProofVerdict,
-    Report,
-    ReviewRecord,
-)
+from importer.document.records import Approved, DecisionRecord, Fact, ProofVerdict, Report, ReviewRecord
 from importer.document.yaml_edit.source_map import UnreadableYaml, parse_yaml
 from importer.errors import DocumentError
 from importer.frozen import frozen

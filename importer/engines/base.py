@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from importer import backends
-from importer.document import (
-    argument_check,
-    check,
-    engine_data,
-    environment,
-    schema,
-    template_file,
-)
+from importer.document import argument_check, check, engine_data, environment, schema, template_file
 from importer.document.document import Document, Setting, Settings
 from importer.document.engine_arguments import Argument, version_of
 from importer.document.template_file import ChatTemplate

@@ -76,10 +76,7 @@ def _is_json(folder: Folder, name: str) -> bool:
 
 
 TEMPLATES = (TEMPLATE, "chat_template.json", "additional_chat_templates")
-WITH_TEMPLATE = (
-    "tokenizer_config.json",
-    "processor_config.json",
-)  # they may have a template under a key
+WITH_TEMPLATE = ("tokenizer_config.json", "processor_config.json")  # they may have a template under a key
 
 
 def dressed(model_dir: Path, template: str, folder: Path) -> Path:

@@ -166,12 +166,7 @@ class ParserWorker(Closing):
     """
 
     def __init__(
-        self,
-        engine: str,
-        python: Path,
-        *,
-        seconds: float = 5.0,
-        frontend: Frontend | None = None,
+        self, engine: str, python: Path, *, seconds: float = 5.0, frontend: Frontend | None = None
     ) -> None:
         self.engine = engine
         self.frontend = frontend

@@ -164,11 +164,7 @@ class Vllm(Engine):
         model = str(model_dir.resolve())
         # Without the last one it hides its cached tokens.
         arguments = (*server(document, model), *settings, "--enable-prompt-tokens-details")
-        chosen = {
-            **self._variables(document),
-            **variables(document),
-            **environment.variables_of(document),
-        }
+        chosen = {**self._variables(document), **variables(document), **environment.variables_of(document)}
         return Launch(arguments, name, chosen, self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:

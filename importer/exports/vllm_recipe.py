@@ -204,11 +204,7 @@ def _uses(document: Document) -> list[str]:
 
 
 def _model(
-    document: Document,
-    service: Service,
-    words: Words,
-    fit: Mapping[str, Any],
-    unplaced: list[str] | None,
+    document: Document, service: Service, words: Words, fit: Mapping[str, Any], unplaced: list[str] | None
 ) -> dict[str, Any]:
     """Return the part of the model; ``unplaced`` are flags for a device that no recipe knows."""
     weights: Mapping[str, Any] = fit.get("weights") or {}

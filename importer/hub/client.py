@@ -196,13 +196,7 @@ class _Broken(Exception):
         self.error, self.hopeless = error, hopeless
 
 
-def get(
-    url: str,
-    *,
-    limit: int,
-    size: int | None = None,
-    span: tuple[int, int] | None = None,
-) -> HubResponse:
+def get(url: str, *, limit: int, size: int | None = None, span: tuple[int, int] | None = None) -> HubResponse:
     """Send a GET request to the Hub; ``limit`` and the expected ``size`` are bytes of the decoded body.
 
     ``span`` requests these bytes only, the last one included; only status 206 has a body then. Within
@@ -217,11 +211,7 @@ def get(
 
 
 def _get(
-    url: str,
-    limit: int,
-    size: int | None,
-    span: tuple[int, int] | None,
-    budget: rate_limit.Budget | None,
+    url: str, limit: int, size: int | None, span: tuple[int, int] | None, budget: rate_limit.Budget | None
 ) -> HubResponse:
     waited, clock = 0.0, Clock(PATIENCE)
     tries = clock.patience.tries

@@ -57,11 +57,7 @@ def _snapshot(text: str, stored: CachedSnapshot) -> Snapshot:
     """Return a snapshot from a cached one."""
     listing = stored.listing
     chosen, unknown = content.choose_files(listing.files, listing.repo)
-    unknown = {
-        **dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)),
-        **unknown,
-        **stored.unknown,
-    }
+    unknown = {**dict.fromkeys(chosen, Reason(UnreadReason.NOT_STORED)), **unknown, **stored.unknown}
     return Snapshot(
         reference=text,
         model_id=listing.repo,

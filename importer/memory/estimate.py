@@ -13,15 +13,7 @@ from math import ceil, prod
 
 from importer import backends
 from importer.memory import pages, rest
-from importer.memory.estimate_types import (
-    CACHES,
-    Amount,
-    Fit,
-    Load,
-    SizeReason,
-    Term,
-    TermReason,
-)
+from importer.memory.estimate_types import CACHES, Amount, Fit, Load, SizeReason, Term, TermReason
 from importer.memory.layers import Attention, Cache, Cross, Indexer, Latent, Part, State
 from importer.memory.pages import BYTES, computed, kv_name, value_bytes
 from importer.memory.quantised import Scheme, sizes

@@ -43,10 +43,7 @@ def around(keys: Keys, hidden: int, vocabulary: int, layers: int, tied: bool) ->
     wide = keys.size("vocab_size_per_layer_input", default=vocabulary) * narrow * layers
     named = {"gpt2": "n_positions", "gpt_bigcode": "n_positions"}
     learned = keys.size(named.get(keys.word("model_type"), ""))
-    parts = [
-        Part("embedding", vocabulary * hidden),
-        Part("norm", (learned + 1) * hidden, WHOLE),
-    ]
+    parts = [Part("embedding", vocabulary * hidden), Part("norm", (learned + 1) * hidden, WHOLE)]
     if wide:
         parts += [Part("embedding", wide), Part("mlp", hidden * narrow * layers)]
     streams = keys.size("altup_num_inputs")

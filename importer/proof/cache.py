@@ -95,13 +95,7 @@ def _read(path: Path, parse: Callable[[Any], Kept]) -> Kept | None:
 
 
 def _key(
-    analysis: TemplateAnalysis,
-    tokens: Tokens,
-    declared: bool,
-    target: Target,
-    python: Path,
-    *,
-    derives: bool,
+    analysis: TemplateAnalysis, tokens: Tokens, declared: bool, target: Target, python: Path, *, derives: bool
 ) -> str:
     """Return the digest of all inputs of a proof, importer's code and the engine's environment among them."""
     parts = [_encoded(_Same(analysis)), json.dumps(asdict(tokens), default=str)]

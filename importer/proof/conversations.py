@@ -16,9 +16,7 @@ from importer.chat_template.samples import Function, Tool
 from importer.engines.parsers import Conversation
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
-from importer.proof.result import (
-    PromptCase,
-)
+from importer.proof.result import PromptCase
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"

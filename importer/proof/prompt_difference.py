@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from importer.proof.conversations import Field, Leaf
-from importer.proof.result import (
-    PromptDifference,
-)
+from importer.proof.result import PromptDifference
 from importer.reasons import Reason
 
 PART = re.compile(r"""["']type["']\s*:\s*["'](?:text|image)["']""")

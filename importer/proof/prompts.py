@@ -24,13 +24,7 @@ from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.proof.conversations import CONVERSATIONS, SHAPES, cases, leaves, shaped
 from importer.proof.prompt_difference import EXCERPT, difference, moved, place, wholeness
-from importer.proof.result import (
-    LOSSES,
-    FormatOutcome,
-    FrontendPrompts,
-    PromptCase,
-    PromptDifference,
-)
+from importer.proof.result import LOSSES, FormatOutcome, FrontendPrompts, PromptCase, PromptDifference
 from importer.reasons import Reason
 
 IMAGES = ("image", "<|vision", "[IMG]")

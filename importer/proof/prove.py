@@ -71,10 +71,7 @@ def _fails_first_on(asked: Sequence[str], verdict: ParserVerdict) -> bool:
 
 
 # Required cases: a parser that reads the template reads these; the others rank the parsers.
-NEEDED = {
-    "tool_parser": ("one-call",),
-    "reasoning_parser": ("thinking-whole", "thinking-opened"),
-}
+NEEDED = {"tool_parser": ("one-call",), "reasoning_parser": ("thinking-whole", "thinking-opened")}
 # A model with reasoning off by default mostly answers without reasoning. Where a parser reads such an answer
 # only if the request switches reasoning off, the document must set the template's variable.
 OFF_BY_DEFAULT, OFF_BY_REQUEST = "thinking-off", "thinking-off-said"
@@ -84,12 +81,7 @@ MARKER = re.compile(r"</?[^<>\s/][^<>\n]{0,60}>|\[/?[A-Z_]{3,24}\]|\]<\][a-z]+\[
 
 
 def prove(
-    analysis: TemplateAnalysis,
-    tokens: Tokens,
-    declared: bool,
-    worker: ParserWorker,
-    *,
-    derives: bool = False,
+    analysis: TemplateAnalysis, tokens: Tokens, declared: bool, worker: ParserWorker, *, derives: bool = False
 ) -> Proof:
     """Return the proof of all parsers on all samples, the passing ones in pieces too.
 
@@ -196,10 +188,7 @@ def _heeded(
 
 
 def _losing_plain(
-    analysis: TemplateAnalysis,
-    ways: Sequence[Tokens],
-    parsers: Sequence[EngineParser],
-    worker: ParserWorker,
+    analysis: TemplateAnalysis, ways: Sequence[Tokens], parsers: Sequence[EngineParser], worker: ParserWorker
 ) -> dict[str, Reason]:
     """Return the reasoning parsers that lose the plain answer of a template that shows no reasoning."""
     thinking = analysis.thinking

@@ -19,13 +19,7 @@ from importer.hub.snapshot import Snapshot
 from importer.proof.parser_verdict import JudgeReason, ParserVerdict, ProofReason
 from importer.reasons import Fields, Reason, ReasonKind, Text
 from importer.sentences import render
-from importer.signals.architecture import (
-    ENCODERS,
-    MODES,
-    WITHOUT_TEMPLATE,
-    architectures,
-    model_types,
-)
+from importer.signals.architecture import ENCODERS, MODES, WITHOUT_TEMPLATE, architectures, model_types
 from importer.signals.evidence import Evidence, Rule, warning
 
 AUTO = "auto"

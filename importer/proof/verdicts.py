@@ -16,14 +16,7 @@ from typing import Any
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import BLOCKLESS, Sample, SampleCall
 from importer.engines.deaths import Accident
-from importer.engines.parsers import (
-    ParserQuestion,
-    ParserWorker,
-    ReadCall,
-    Reading,
-    Replay,
-    Tokens,
-)
+from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Reading, Replay, Tokens
 from importer.engines.registries import EngineParser
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping

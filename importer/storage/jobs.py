@@ -411,14 +411,7 @@ def summary(connection: Connection) -> dict[str, object]:
     counts = {row[0]: row[1] for row in connection.execute(unsettled.group_by(J.state))}
     since = (datetime.now(UTC) - RECENTLY).isoformat(timespec="seconds")
     failed = select(func.count()).where(J.state == "failed", J.kind != "imports", J.ended_at >= since)
-    members = (
-        J.id,
-        J.kind,
-        J.config,
-        J.step,
-        J.says,
-        J.started_at,
-    )
+    members = (J.id, J.kind, J.config, J.step, J.says, J.started_at)
     running = select(*members).where(J.state == "running", J.kind != "imports").order_by(J.id).limit(SHOWN)
     return {
         "queued": counts.get("queued", 0), "running": counts.get("running", 0),

@@ -45,10 +45,7 @@ class Flow:
     @property
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions of its jobs."""
-        return [
-            J.by == self.by,
-            J.place == 0 if self.root is None else J.root == self.root,
-        ]
+        return [J.by == self.by, J.place == 0 if self.root is None else J.root == self.root]
 
 
 def choose(connection: Connection, kind: str, claimable: Sequence[ColumnElement[bool]]) -> str | None:

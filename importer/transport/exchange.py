@@ -52,11 +52,7 @@ class ResultReason(ReasonKind):
 
 
 def exchange(
-    command: RemoteCommand,
-    bundle: Bundle,
-    progress: Progress,
-    *,
-    start_seconds: float = START_SECONDS,
+    command: RemoteCommand, bundle: Bundle, progress: Progress, *, start_seconds: float = START_SECONDS
 ) -> Result:
     """Run the command with a task and return the result on the same data.
 

@@ -15,16 +15,7 @@ from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
 from importer.validation.errors import AnswerFailure, ExchangeError, TemplateRefusedError
 from importer.validation.evidence_sources import Drawn, as_reply
-from importer.validation.outcome import (
-    Fact,
-    Facts,
-    Inconclusive,
-    Pass,
-    Stage,
-    State,
-    by_stage,
-    note,
-)
+from importer.validation.outcome import Fact, Facts, Inconclusive, Pass, Stage, State, by_stage, note
 from importer.validation.prompts import Prompt
 from importer.validation.reply import Reply, holds_object
 from importer.validation.tool_markup import call_markup, thinking_markup

@@ -337,8 +337,7 @@ ROOMS = {"app", "backends", "cli", "config", "errors", "reasons", "sentences", "
 
 
 @pytest.mark.parametrize(
-    ("words", "rooms"),
-    [("--help", ROOMS), ("import --help", None), ("info match a/b --json", None)],
+    ("words", "rooms"), [("--help", ROOMS), ("import --help", None), ("info match a/b --json", None)]
 )
 def test_help_and_match_import_nothing_heavy(words: str, rooms: set[str] | None) -> None:
     """The help of all commands imports no room below the command line."""

@@ -128,8 +128,7 @@ def test_cannot_write(desk: Desk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "words"),
-    [(signal.SIGTERM, ("acme/base",)), (signal.SIGINT, ("--from", "list"))],
+    ("number", "words"), [(signal.SIGTERM, ("acme/base",)), (signal.SIGINT, ("--from", "list"))]
 )
 def test_interrupted_while_the_hub_is_slow(desk: Desk, number: signal.Signals, words: Words) -> None:
     desk.hub.latency = 30

@@ -128,10 +128,7 @@ def test_an_edit_that_the_version_refuses_needs_attention(desk: Desk) -> None:
     path.write_text(path.read_text() + "engine_args:\n  speculative_config: {method: medusa}\n")
     assert one(desk, 0)["warnings"] == []
     [warning] = one(desk, 1, "--engine-version", "0.33.0")["warnings"]
-    assert (warning["kind"], warning["key"]) == (
-        "will-not-start",
-        "engine_args.speculative_config.method",
-    )
+    assert (warning["kind"], warning["key"]) == ("will-not-start", "engine_args.speculative_config.method")
     ran = desk("acme/base", "--engine-version", "0.33.0", "--no-validate", "--dry-run")
     assert f"Needs attention: {warning['key']}: " in ran.err
 

@@ -108,10 +108,7 @@ def patched(text: str) -> None:
 
 def targeted(text: str) -> None:
     """A place of runs."""
-    for read in (
-        parse_command,
-        lambda t: parse_command(f"ssh:{t}"),
-    ):
+    for read in (parse_command, lambda t: parse_command(f"ssh:{t}")):
         with contextlib.suppress(UsageError):
             read(text)
 

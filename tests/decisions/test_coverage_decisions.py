@@ -151,10 +151,7 @@ def test_an_import_warns_and_names_the_option(desk: Desk) -> None:
     repo(desk, TWO)
     ran = desk("acme/hides", "--backend", "vllm", "--no-validate", "--set", "tool_parser=hermes")
     assert ran.code == 0, ran.err
-    words = (
-        "--template repository:with-tools or ",
-        "--template own-calls",
-    )
+    words = ("--template repository:with-tools or ", "--template own-calls")
     places = [ran.err.index(word) for word in words]
     assert places == sorted(places)
     text = (desk.folder / "models" / "hides.yaml").read_text()

@@ -59,10 +59,7 @@ def test_a_repository_claim_is_heard_before_the_table() -> None:
 
 
 def test_proof_refutes_the_table_and_both_are_shown() -> None:
-    chosen = tool(
-        fact("family-table", "hermes"),
-        proof(["xml"], {"hermes": "one-call: read no call"}),
-    )
+    chosen = tool(fact("family-table", "hermes"), proof(["xml"], {"hermes": "one-call: read no call"}))
     assert (chosen.value, chosen.status) == ("xml", "proved")
     assert chosen.overruled[0].value == "hermes"
     assert "one-call" in losses(chosen)[0]
@@ -106,8 +103,7 @@ def test_a_later_parser_of_a_declared_line_needs_no_tools_in_the_template() -> N
 
 def test_nothing_reads_the_template_so_nothing_is_set() -> None:
     decision = tool(
-        fact("family-table", "hermes"),
-        proof([], {"hermes": "read no call", "xml": "read no call"}),
+        fact("family-table", "hermes"), proof([], {"hermes": "read no call", "xml": "read no call"})
     )
     assert isinstance(decision, Undecided)
     assert decision.overruled[0].value == "hermes"

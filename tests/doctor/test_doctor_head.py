@@ -45,8 +45,7 @@ def test_one_that_is_not_there_is_told_before_the_start(tmp_path: Path, config: 
 
 
 @pytest.mark.parametrize(
-    "other",
-    [{"lm_head.weight": [1024, 64]}, {"output.scales": [16, 1000]}, {"embed_out.weight": [1000, 8]}],
+    "other", [{"lm_head.weight": [1024, 64]}, {"output.scales": [16, 1000]}, {"embed_out.weight": [1000, 8]}]
 )
 def test_under_whatever_name_and_however_packed(tmp_path: Path, other: dict[str, list[int]]) -> None:
     case = folder(tmp_path, {"tie_word_embeddings": False, "vocab_size": 1000}, EMBEDDING, other)

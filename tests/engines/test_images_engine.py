@@ -34,10 +34,7 @@ DOCUMENT = {
 
 def validated(installed: Installed, model: Path) -> Report:
     engine = get("mlx-vlm")
-    with (
-        rendering(model, DOCUMENT) as render,
-        serve(engine, installed.python, DOCUMENT, model) as served,
-    ):
+    with rendering(model, DOCUMENT) as render, serve(engine, installed.python, DOCUMENT, model) as served:
         known = Background(render=render)
         return validate(DOCUMENT, served, known, ProbeOptions(ASKED), offers=engine.offers)
 

@@ -23,14 +23,7 @@ from importer.validation.other_apis import RESPONSES, from_response_events
 from importer.validation.outcome import Pass
 from importer.validation.probes.ends import TAIL, judge_truncated_call
 from importer.validation.probes.requests import NAMED, REQUIRED
-from importer.validation.prompts import (
-    COUNT,
-    GREETING,
-    NUMBER,
-    SUM_SILENT,
-    WEATHER,
-    Prompt,
-)
+from importer.validation.prompts import COUNT, GREETING, NUMBER, SUM_SILENT, WEATHER, Prompt
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.engine

@@ -8,10 +8,7 @@ from tests.faults.tensors import Added, HalvesInterleaved, RowsEmpty
 
 ROOM = (Says({"max_model_len": 600}),)
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-MARKS_APART = {
-    "type": "Sequence",
-    "pretokenizers": [{"type": "Punctuation", "behavior": "Isolated"}, BYTES],
-}
+MARKS_APART = {"type": "Sequence", "pretokenizers": [{"type": "Punctuation", "behavior": "Isolated"}, BYTES]}
 STRETCHED = {"rope_type": "linear", "type": "linear", "factor": 4.0}
 ARGUMENTS = "(arguments if arguments is string else arguments | tojson)"
 USERS = "{{- message.content.split('</think>')[-1] if message.content is string else '' -}}"

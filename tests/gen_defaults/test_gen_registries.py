@@ -130,10 +130,7 @@ def of_vllm(served: PackageIndex, place: Place, tools: str) -> dict[str, str]:
     ("tools", "also"),
     [
         (VLLM_TOOLS.replace(f"{TABLE} =", f"{TABLE}: dict[str, tuple[str, str]] ="), {}),
-        (
-            f"{VLLM_TOOLS}\nfor name, (file, cls) in {TABLE}.items():\n    register_lazy_module(name)\n",
-            {},
-        ),
+        (f"{VLLM_TOOLS}\nfor name, (file, cls) in {TABLE}.items():\n    register_lazy_module(name)\n", {}),
         (f"{VLLM_TOOLS}\nManager.register_lazy_module('nova', 'vllm.nova', 'Nova')\n", {"nova": "Nova"}),
         (
             f"{VLLM_TOOLS}\nregister_lazy_module('nova', class_name='Nova', module_path='vllm.nova')\n",

@@ -77,11 +77,7 @@ def test_an_index_that_does_not_answer_leaves_every_file_as_it_was(made, package
 @pytest.mark.parametrize(
     ("error", "status", "says"),
     [
-        (
-            OSError(28, "No space left on device"),
-            1,
-            "defaults.json cannot be written: No space left",
-        ),
+        (OSError(28, "No space left on device"), 1, "defaults.json cannot be written: No space left"),
         (KeyboardInterrupt(), 130, "stopped; nothing was written"),
     ],
 )

@@ -83,8 +83,7 @@ def test_pages_with_something_new_each_are_left(
 
 
 @pytest.mark.parametrize(
-    "target",
-    ["http://127.0.0.9/x", "//other.example/x", "file:///etc/passwd", "http://[::1"],
+    "target", ["http://127.0.0.9/x", "//other.example/x", "file:///etc/passwd", "http://[::1"]
 )
 def test_a_next_page_elsewhere_is_not_asked_for(hub: HubServer, target: str) -> None:
     hub.lists = lambda *_: reply([], target)

@@ -78,10 +78,7 @@ def of(*gib: float) -> list[int]:
         (CPU, Reported(None, int(0.06 * GIB), 87_296, 2048)),
         (CUDA, Reported(int(15.27 * GIB), int(4.53 * GIB), 32_976, 32_768)),
         (CUDA_026, Reported(None, int(23.5 * GIB), 32_835_152, 2048)),
-        (
-            CUDA_033,
-            Reported(*of(15.27, 53.47), 389_312, 32_768, *of(3.08, 0.4, 15.9, 78.61, 79.18, 72.85)),
-        ),
+        (CUDA_033, Reported(*of(15.27, 53.47), 389_312, 32_768, *of(3.08, 0.4, 15.9, 78.61, 79.18, 72.85))),
         ("INFO: started\n", Reported()),
         ("Auto set (7.5/11.59) GiB for KV cache", Reported(cache=int(7.5 * GIB))),
     ],
@@ -161,8 +158,7 @@ Available KV cache memory: 68.18 GiB
 
 
 @pytest.mark.parametrize(
-    ("log", "parts"),
-    [(OUTSIDE, ["weights", "activations"]), (INSIDE, ["weights", "activations", "graphs"])],
+    ("log", "parts"), [(OUTSIDE, ["weights", "activations"]), (INSIDE, ["weights", "activations", "graphs"])]
 )
 def test_graphs_are_a_part_where_the_engine_subtracts_them(
     log: str, parts: list[str], tmp_path: Path

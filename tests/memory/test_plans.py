@@ -29,12 +29,7 @@ SMALL = {**QWEN_8B, "num_hidden_layers": 28, "hidden_size": 1024, "intermediate_
 
 
 def planned(
-    config: dict[str, Any],
-    device: str | None,
-    size: int | None,
-    *,
-    user: Any = None,
-    **aim: Any,
+    config: dict[str, Any], device: str | None, size: int | None, *, user: Any = None, **aim: Any
 ) -> Choice:
     """The choice for an aim, with the user's values."""
     repository = snapshot(config, size)
@@ -52,11 +47,7 @@ def settings(choice: Choice) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("goal", "expected"),
-    [
-        (None, Split(8)),
-        ("throughput", Split(1, 1, 8, experts=True)),
-    ],
+    ("goal", "expected"), [(None, Split(8)), ("throughput", Split(1, 1, 8, experts=True))]
 )
 def test_latent_attention_on_eight_cards(goal: Goal | None, expected: Split) -> None:
     """Tensor parallelism keeps the whole latent cache on every card; copies share the requests."""

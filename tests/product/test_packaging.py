@@ -83,7 +83,7 @@ def test_the_base_install_runs_without_the_service() -> None:
         if isinstance(node, ast.ImportFrom) and re.match(r"importer\.(service|storage)\b", node.module or "")
     }
     assert found == {
-        ("importing", "importer.storage.actors"),  # names alone
+        ("importing", "importer.storage.actors")  # names alone
     }
 
 

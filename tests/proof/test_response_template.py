@@ -56,10 +56,7 @@ def test_marks_around_a_json_object(text: str, call: str) -> None:
     closed = re.search(calls["close_pattern"], body)
     assert closed is not None
     assert body[: closed.start()].strip() == '{"name": "a", "arguments": {}}'
-    assert calls["transform"]["function"] == {
-        "name": "{content.name}",
-        "arguments": "{content.arguments}",
-    }
+    assert calls["transform"]["function"] == {"name": "{content.name}", "arguments": "{content.arguments}"}
     for pattern in (calls["open_pattern"], calls["close_pattern"]):
         assert not re.search(r"\(\?<?[=!]|^[\\\[.(]", pattern), "no pattern for vLLM's frontend in Rust"
 

@@ -73,8 +73,7 @@ def fine(ran: Ran, code: int = 1) -> None:
 @pytest.mark.slow
 @LINUX
 @pytest.mark.parametrize(
-    "kind",
-    ["chunks", "dense", *one_of_each([None, "gzip", *sorted({*ENDLESS} - {"chunks"})])[1:]],
+    "kind", ["chunks", "dense", *one_of_each([None, "gzip", *sorted({*ENDLESS} - {"chunks"})])[1:]]
 )
 def test_a_server_that_never_ends_or_drips_ends_no_run_late(desk: Desk, kind: str) -> None:
     with hostile_api(kind, polite=1) as url:

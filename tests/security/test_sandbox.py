@@ -188,12 +188,7 @@ def test_an_analysis_is_kept_until_a_file_of_the_model_or_of_importer_changes(
 
 def test_an_answer_depends_on_code_tables_and_templates_alike() -> None:
     known = pool._files().decode()
-    for file in (
-        "sandbox/pool.py",
-        "conventions/json.jinja",
-        "engines/vllm.toml",
-        "parser_defaults.json",
-    ):
+    for file in ("sandbox/pool.py", "conventions/json.jinja", "engines/vllm.toml", "parser_defaults.json"):
         assert f"/{file}'" in known
     assert "__pycache__" not in known
 

@@ -150,12 +150,7 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     assert process.returncode == 0, (tmp_path / "log").read_text()
     assert made.ran == []
     told = [" ".join(words) for words, _ in children.values()]
-    for part in (
-        "parser_worker/__main__.py",
-        "supervisor.py",
-        "mlx_lm server",
-        "parser_worker/tokens.py",
-    ):
+    for part in ("parser_worker/__main__.py", "supervisor.py", "mlx_lm server", "parser_worker/tokens.py"):
         assert any(part in words for words in told), (part, told)
     for words, variables in children.values():
         assert "secret" not in variables, words

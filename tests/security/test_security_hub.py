@@ -24,10 +24,7 @@ def written(*folders: Path) -> Iterator[tuple[Path, bytes]]:
 
 
 def test_the_token_is_sent_to_the_hub_and_nowhere_kept(
-    desk: Desk,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk.hub.repos["a/private"] = Repo(
         {"config.json": CONFIG, "chat_template.jinja": TEMPLATE}, private=True, readers=(TOKEN,)

@@ -101,14 +101,7 @@ def test_names_of_folders_and_files_stay_names(
 
 
 def test_hub_ids_that_look_like_options_are_refused(desk: Desk) -> None:
-    for reference in (
-        "a/--help",
-        "--dir/x",
-        "a/b@--upload-pack=x",
-        "a/b@../../x",
-        "a/..",
-        "hf://a/%2e%2e",
-    ):
+    for reference in ("a/--help", "--dir/x", "a/b@--upload-pack=x", "a/b@../../x", "a/..", "hf://a/%2e%2e"):
         ran = desk("--json", "--", reference)
         assert (ran.code, ran.line["error"]["kind"]) in {(2, "bad-reference"), (2, "traversal")}, reference
 

@@ -12,16 +12,8 @@ from importer.signals.mistral_files import CONFIG_FORMAT, LOAD_FORMAT, TOKENIZER
 
 OWN = ("params.json", "consolidated.safetensors", "tekken.json")
 USUAL = ("config.json", "model-00001-of-00001.safetensors", "tokenizer.json")
-MISTRAL = {
-    TOKENIZER_MODE: "mistral",
-    CONFIG_FORMAT: "mistral",
-    LOAD_FORMAT: "mistral",
-}
-HF = {
-    TOKENIZER_MODE: "hf",
-    CONFIG_FORMAT: "hf",
-    LOAD_FORMAT: "safetensors",
-}
+MISTRAL = {TOKENIZER_MODE: "mistral", CONFIG_FORMAT: "mistral", LOAD_FORMAT: "mistral"}
+HF = {TOKENIZER_MODE: "hf", CONFIG_FORMAT: "hf", LOAD_FORMAT: "safetensors"}
 
 
 @pytest.mark.parametrize(
@@ -32,10 +24,7 @@ HF = {
         ((*OWN, *USUAL), HF),
         ((*OWN, *USUAL[:2]), {**HF, TOKENIZER_MODE: "mistral"}),  # no usual tokenizer
         ((*OWN, "config.json"), MISTRAL),  # a config that has no weights of its form
-        (
-            (*USUAL, "tekken.json"),
-            {TOKENIZER_MODE: "hf"},
-        ),  # a re-upload that kept the tokenizer
+        ((*USUAL, "tekken.json"), {TOKENIZER_MODE: "hf"}),  # a re-upload that kept the tokenizer
         ((*USUAL, "params.json", "tekken.json"), HF),
         ((*USUAL, "tokenizer.model"), {}),
         (USUAL, {}),

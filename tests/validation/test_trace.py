@@ -17,13 +17,7 @@ from importer.proof.result import Proof
 from importer.validation import cause
 from importer.validation.calls import judge_unread
 from importer.validation.evidence_sources import Drawn, OfflineParsers, as_reply
-from importer.validation.outcome import (
-    Outcome,
-    Pass,
-    Stage,
-    State,
-    by_stage,
-)
+from importer.validation.outcome import Outcome, Pass, Stage, State, by_stage
 from importer.validation.prompts import GREETING, GREETING_WITH_TOOL, WEATHER
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.trace import _sound, parts

@@ -15,8 +15,7 @@ BY_NAME = {form.name: form for form in FORMS}
 
 
 @pytest.mark.parametrize(
-    ("base", "form"),
-    [("hermes", "ChatML"), ("qwen3coder", "ChatML"), ("mistral", "Mistral")],
+    ("base", "form"), [("hermes", "ChatML"), ("qwen3coder", "ChatML"), ("mistral", "Mistral")]
 )
 def test_a_form_writes_what_its_familys_template_writes(base: str, form: str) -> None:
     folder = FORMATS[base].folder

@@ -14,9 +14,7 @@ from importer.validation.client import Client
 from importer.validation.context import TRIALS, Context
 from importer.validation.errors import RequestRefused
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, Tried
-from importer.validation.probes.chat import (
-    simple_answers,
-)
+from importer.validation.probes.chat import simple_answers
 from importer.validation.probes.ends import judge_stop_words
 from importer.validation.probes.message_forms import _system, message_forms
 from importer.validation.probes.reasoning import reasoning_off

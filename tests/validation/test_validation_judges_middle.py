@@ -33,12 +33,7 @@ from importer.validation.probes.prompt import (
     prompt_counts,
     tokens_of,
 )
-from importer.validation.probes.sampling import (
-    judge_limit,
-    judge_streamed,
-    options_kept,
-    request_options,
-)
+from importer.validation.probes.sampling import judge_limit, judge_streamed, options_kept, request_options
 from importer.validation.prompts import NoncePrompt, Part
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering

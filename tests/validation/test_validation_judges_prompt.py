@@ -12,12 +12,8 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.expectations import Expectations
 from importer.validation.outcome import NotApplicable as Skipped
-from importer.validation.probes.prompt import (
-    prompt_rendered,
-)
-from importer.validation.prompts import (
-    Prompt,
-)
+from importer.validation.probes.prompt import prompt_rendered
+from importer.validation.prompts import Prompt
 from tests.judging import MODEL, asked, copied, rendering, said
 
 

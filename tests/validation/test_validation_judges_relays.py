@@ -14,19 +14,10 @@ from importer.validation.explain import explained, of_ability
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Stage
 from importer.validation.probe import Probe
 from importer.validation.probes import every
-from importer.validation.probes.chat import (
-    judge_log_probabilities,
-    no_special_tokens,
-    simple_answers,
-)
+from importer.validation.probes.chat import judge_log_probabilities, no_special_tokens, simple_answers
 from importer.validation.probes.server import files_as_imported
-from importer.validation.probes.tools import (
-    tool_call,
-)
-from importer.validation.prompts import (
-    GREETING,
-    NAME_RECALL,
-)
+from importer.validation.probes.tools import tool_call
+from importer.validation.prompts import GREETING, NAME_RECALL
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, Usage, other_bytes
 from tests.facts import as_reason

@@ -12,10 +12,7 @@ from importer.engines.process import StopReport
 from importer.validation import served_engine
 from importer.validation.expectations import promise_of
 from importer.validation.probes.cache import CacheUse, judge_prefix_cache
-from importer.validation.probes.server import (
-    judge_parser,
-    judge_sampling,
-)
+from importer.validation.probes.server import judge_parser, judge_sampling
 from tests.judging import verdict, words
 
 MIB = 2**20

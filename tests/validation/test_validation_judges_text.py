@@ -13,16 +13,8 @@ from importer.validation.expectations import Expectations
 from importer.validation.experiments import steadied
 from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probes.chat import judge_log_probabilities, leak, token_signs
-from importer.validation.probes.ends import (
-    _stop_strings,
-    judge_reasoning_cut,
-    judge_stop_strings,
-)
-from importer.validation.probes.sampling import (
-    judge_structured_output,
-    sampling_arrives,
-    shape,
-)
+from importer.validation.probes.ends import _stop_strings, judge_reasoning_cut, judge_stop_strings
+from importer.validation.probes.sampling import judge_structured_output, sampling_arrives, shape
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
 from importer.validation.reply import Reply, Usage
 from tests.facts import as_reason

@@ -23,11 +23,7 @@ from importer.validation.probes.requests import (
     malformed_requests,
     tool_choice,
 )
-from importer.validation.probes.tools import (
-    id_answered,
-    judge_parallel_calls,
-    tool_call,
-)
+from importer.validation.probes.tools import id_answered, judge_parallel_calls, tool_call
 from importer.validation.prompts import DUE, GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
 from tests.judging import asked, remedy, said, verdict, words

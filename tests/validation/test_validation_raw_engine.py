@@ -25,15 +25,7 @@ from importer.validation.evidence_sources import Journal
 from importer.validation.expectations import promise_of
 from importer.validation.outcome import NotShown, ProbeRow
 from importer.validation.probes.tools import tool_call
-from importer.validation.prompts import (
-    GREETING,
-    SUM,
-    SUM_SILENT,
-    TRIP,
-    TWO_CITIES,
-    WEATHER,
-    WEATHER_ANSWERED,
-)
+from importer.validation.prompts import GREETING, SUM, SUM_SILENT, TRIP, TWO_CITIES, WEATHER, WEATHER_ANSWERED
 from tests.facts import as_reason
 
 pytestmark = pytest.mark.engine

@@ -155,10 +155,7 @@ def tool(name: str, argument: str, text: str, description: str, *, loose: bool =
     schema: dict[str, Any] = {"type": "object", "properties": {argument: field_schema}}
     if not loose:
         schema["required"] = [argument]
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": schema},
-    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
 def _tools(rng: random.Random, *names: str) -> tuple[tuple[dict[str, Any], ...], str]:

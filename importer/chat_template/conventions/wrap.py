@@ -151,11 +151,7 @@ class _TraitProbe:
         return all(turn.text in result.text for turn in turns)
 
     def _render(
-        self,
-        template: str,
-        turns: Sequence[Turn],
-        parts: bool,
-        tools: Sequence[Tool] | None = None,
+        self, template: str, turns: Sequence[Turn], parts: bool, tools: Sequence[Tool] | None = None
     ) -> Result:
         job = RenderJob(CaseStyle(parts=parts).messages(turns), tools, add_generation_prompt=True)
         result = self.renderer.render(template, [job], self.vocabulary.variables).results[0]

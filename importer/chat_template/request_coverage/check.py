@@ -15,13 +15,7 @@ from typing import Any
 from importer.chat_template.probe import HOPELESS, TemplateProbe
 from importer.chat_template.render import Rendered, RenderJob, RenderRefused, Result
 from importer.chat_template.request_coverage import conversations
-from importer.chat_template.request_coverage.compare import (
-    closed,
-    compare,
-    distinct_roles,
-    shows,
-    unseen,
-)
+from importer.chat_template.request_coverage.compare import closed, compare, distinct_roles, shows, unseen
 from importer.chat_template.request_coverage.conversations import (
     USERS,
     Conversation,

@@ -10,15 +10,8 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from importer.chat_template.markers import SHAPE
-from importer.chat_template.request_coverage.conversations import (
-    Conversation,
-    Mark,
-)
-from importer.chat_template.request_coverage.findings import (
-    CoverageField,
-    CoverageFinding,
-    CoverageKind,
-)
+from importer.chat_template.request_coverage.conversations import Conversation, Mark
+from importer.chat_template.request_coverage.findings import CoverageField, CoverageFinding, CoverageKind
 from importer.frozen import frozen
 
 WORD = re.compile(rf"{SHAPE.pattern}|\w+")

@@ -160,10 +160,7 @@ _ERRORS = frozenset(
 _NOTICES = frozenset({CoverageKind.NO_TOOLS, CoverageKind.REFUSED})
 # A model may be trained without reasoning in its history, and with every system turn at the head.
 _BY_DESIGN = frozenset(
-    {
-        (CoverageKind.LOST, CoverageField.REASONING),
-        (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM),
-    }
+    {(CoverageKind.LOST, CoverageField.REASONING), (CoverageKind.OUT_OF_ORDER, CoverageField.LATER_SYSTEM)}
 )
 _TURNS = (
     CoverageField.SYSTEM,

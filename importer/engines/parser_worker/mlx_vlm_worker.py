@@ -116,11 +116,7 @@ def render(tokenizer: Any, one: Mapping[str, Any]) -> str:
     ENDPOINT.apply_chat_template = captured
     runtime.response_generator = Generator(tokenizer, {"completion": ""})
     request = ChatRequest(
-        model="",
-        messages=one["messages"],
-        tools=one["tools"] or None,
-        context_management=[],
-        **one["kwargs"],
+        model="", messages=one["messages"], tools=one["tools"] or None, context_management=[], **one["kwargs"]
     )
     try:
         asyncio.run(ENDPOINT.chat_completions_endpoint(request, None))

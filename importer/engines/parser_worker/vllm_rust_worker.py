@@ -190,11 +190,7 @@ def written(request: Mapping[str, Any], folder: Path) -> Any:
 
 
 def _judge(
-    frontend: Frontend,
-    tokenizer: Any,
-    asking: ThreadPoolExecutor,
-    streamed: bool,
-    sample: Mapping[str, Any],
+    frontend: Frontend, tokenizer: Any, asking: ThreadPoolExecutor, streamed: bool, sample: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the reading of one sample; in a stream also those of all its splits, several at a time."""
     ids = [*encode(tokenizer, sample["completion"]), tokenizer.eos_token_id]

@@ -29,16 +29,7 @@ from importer.storage import audit, document_rows, documents, releases
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.document_rows import Summary
-from importer.storage.documents import (
-    CountCache,
-    Facets,
-    Filters,
-    Listed,
-    Room,
-    Shown,
-    Value,
-    Version,
-)
+from importer.storage.documents import CountCache, Facets, Filters, Listed, Room, Shown, Value, Version
 from importer.version import __version__
 
 

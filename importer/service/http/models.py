@@ -97,8 +97,7 @@ class Approval(ReviewRequest):
     model_config = ConfigDict(json_schema_extra={"examples": [SEEN]})
 
     publish: bool | None = Field(
-        default=None,
-        description="release it, too; by default where the document is validated",
+        default=None, description="release it, too; by default where the document is validated"
     )
 
 

@@ -99,11 +99,7 @@ def reject(
     summary="Run a document on a real engine and probe it",
 )
 def validate(
-    name: str,
-    request: Request,
-    at: AtDesk,
-    who: Importer,
-    body: ValidationRequest | None = None,
+    name: str, request: Request, at: AtDesk, who: Importer, body: ValidationRequest | None = None
 ) -> Response:
     """Queue a validation and answer at once with its job, which waits for a worker with the engine, the
     device and the memory. The same data on the same engine are not queued twice: while such a job waits or

@@ -13,15 +13,7 @@ from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
 from importer.validation.expectations import UNKNOWN_CONTEXT, Expectations, no_chat
-from importer.validation.outcome import (
-    Fail,
-    Outcome,
-    Stage,
-    differs,
-    holding,
-    needless,
-    note,
-)
+from importer.validation.outcome import Fail, Outcome, Stage, differs, holding, needless, note
 from importer.validation.probe import probe
 from importer.validation.prompts import Message, Prompt, user
 from importer.validation.remedy import Remedy

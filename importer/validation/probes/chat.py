@@ -54,20 +54,10 @@ from importer.validation.prompts import (
     WEATHER_ANSWERED,
     Prompt,
 )
-from importer.validation.remedy import (
-    NO_REASONING_PARSER,
-    OTHER_TOOL_PARSER,
-    WHOLE_ANSWERS,
-    Remedy,
-)
+from importer.validation.remedy import NO_REASONING_PARSER, OTHER_TOOL_PARSER, WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, other_bytes
 from importer.validation.tokens import OWN, altered
-from importer.validation.tool_markup import (
-    call_markup,
-    control_token,
-    drafted,
-    undecoded,
-)
+from importer.validation.tool_markup import call_markup, control_token, drafted, undecoded
 
 Judge = Callable[[Reply, tuple[str, ...]], Outcome]
 

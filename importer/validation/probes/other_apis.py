@@ -21,15 +21,7 @@ from importer.validation.other_apis import (
     output,
     tools_left_out,
 )
-from importer.validation.outcome import (
-    Inconclusive,
-    NotApplicable,
-    Outcome,
-    Pass,
-    differs,
-    holding,
-    not_done,
-)
+from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, differs, holding, not_done
 from importer.validation.probe import probe
 from importer.validation.probes.chat import judge_plain_chat, leak, token_signs
 from importer.validation.probes.reasoning import judge_reasoning_apart

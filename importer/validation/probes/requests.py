@@ -16,16 +16,7 @@ from importer.validation.calls import judge_call
 from importer.validation.context import Context, ask_both_ways, tally
 from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, TimedOut
 from importer.validation.expectations import Expectations, no_chat, no_tools
-from importer.validation.outcome import (
-    Fail,
-    Inconclusive,
-    Outcome,
-    Stage,
-    differs,
-    holding,
-    not_done,
-    note,
-)
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, differs, holding, not_done, note
 from importer.validation.probe import Rests, probe
 from importer.validation.probes.sampling import heed
 from importer.validation.probes.server import WITHIN

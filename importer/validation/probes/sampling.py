@@ -35,15 +35,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probe import probe
 from importer.validation.progress import listened
-from importer.validation.prompts import (
-    AGAIN,
-    GREETING,
-    NUMBER,
-    PERSON,
-    PERSON_SCHEMA,
-    Prompt,
-    user,
-)
+from importer.validation.prompts import AGAIN, GREETING, NUMBER, PERSON, PERSON_SCHEMA, Prompt, user
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply
 from importer.validation.tokens import (

@@ -21,26 +21,9 @@ from importer.validation.diagnosis import unread
 from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
 from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
-from importer.validation.outcome import (
-    Fail,
-    Outcome,
-    Pass,
-    Stage,
-    differs,
-    holding,
-    needless,
-)
+from importer.validation.outcome import Fail, Outcome, Pass, Stage, differs, holding, needless
 from importer.validation.probe import Rests, probe
-from importer.validation.prompts import (
-    AGAIN,
-    COUNT,
-    GREETING,
-    NAME_RECALL,
-    ONE_TOKEN,
-    SUM,
-    WEATHER,
-    Prompt,
-)
+from importer.validation.prompts import AGAIN, COUNT, GREETING, NAME_RECALL, ONE_TOKEN, SUM, WEATHER, Prompt
 from importer.validation.remedy import OTHER_TOOL_PARSER, Remedy, noun
 from importer.validation.reply import Reply
 
