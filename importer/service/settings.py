@@ -24,8 +24,6 @@ from importer.service import messages
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from importer.storage.retention import Limits
-
 
 PREFIX = "IMPORTER_SERVE_"
 PUBLIC = re.compile(
@@ -87,11 +85,6 @@ def _set(default: Any, help_text: str, **limits: Any) -> Any:
 SERVER = ("serve",)  # commands with an option for a setting of a server
 
 
-def _kept(default: int, help_text: str) -> Any:
-    """Return the field of a limit of the retention; no command has an option for it."""
-    return _set(default, f"{help_text}; 0 sets no limit", least=0, most=36_500, flags=())
-
-
 @frozen
 class Settings:
     """Every setting; the name in a file is the field's, the flag has hyphens, the variable is in capitals."""
@@ -140,10 +133,13 @@ class Settings:
         flags=SERVER,
     )
     previews: int = _set(4, "previews at a time", least=1, most=64)
-    keep_jobs_days: int = _kept(90, "days that ended jobs are kept, with their events")
-    keep_versions: int = _kept(200, "versions of one document that are kept")
-    keep_audit_days: int = _kept(730, "days that the audit log is kept")
-    keep_deleted_days: int = _kept(90, "days that deleted documents can be brought back")
+    keep_jobs_days: int = _set(  # no command has an option for it
+        90,
+        "days that ended jobs are kept, with their events; 0 sets no limit",
+        least=0,
+        most=36_500,
+        flags=(),
+    )
     log_level: str = _set(
         "info", "debug, info, warning or error", choices=("debug", "info", "warning", "error")
     )
@@ -169,13 +165,6 @@ class Settings:
     def backends(self) -> tuple[str, ...]:
         """Return the backends that imports may be for."""
         return tuple(self.backend) or backends.NAMES
-
-    @property
-    def limits(self) -> Limits:
-        """Return what the retention keeps."""
-        from importer.storage.retention import Limits
-
-        return Limits(self.keep_jobs_days, self.keep_versions, self.keep_audit_days, self.keep_deleted_days)
 
     @property
     def names(self) -> frozenset[str]:

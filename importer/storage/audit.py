@@ -30,14 +30,13 @@ def record(
     context: AuditContext,
     subject: str | None,
     details: Mapping[str, object],
-    until: int | None = None,
 ) -> None:
-    """Add an entry, in the transaction of the change itself; ``until``: the last one that it deletes."""
+    """Add an entry, in the transaction of the change itself."""
     beside = {"why": context.why, "address": context.address}
     data = dict(details) | {key: value for key, value in beside.items() if value is not None}
     row = {
         "who": context.who, "action": context.action, "subject": subject, "request": context.request,
-        "digest": details.get("digest"), "until": until,
+        "digest": details.get("digest"),
     }  # fmt: skip
     connection.execute(insert(audit).values(**row, at=now(), details=json.dumps(data, ensure_ascii=False)))
 

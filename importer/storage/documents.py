@@ -29,7 +29,6 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
-    delete,
     func,
     insert,
     literal,
@@ -41,7 +40,6 @@ from sqlalchemy import (
 )
 
 from importer.frozen import frozen
-from importer.storage import tables
 from importer.storage.document_rows import DIFFERS, Json, changed, current, put, search, urgency, words
 from importer.storage.tables import configs, pieces, receipts, versions
 
@@ -549,19 +547,3 @@ def _insert(connection: Connection, new: Version) -> None:
     row = {f.name: getattr(new, f.name) for f in fields(new) if f.name != "receipt"}
     stored = None if new.receipt is None else put_receipt(connection, new.receipt)
     connection.execute(insert(versions).values(**row, receipt_hash=stored))
-
-
-def purge(connection: Connection, before: str, limit: int) -> tuple[int, set[str]]:
-    """Delete documents for good that were deleted before a time, with versions and rechecks.
-
-    Return how many, at most ``limit``, and the hashes of the receipts that they named.
-    """
-    old = select(C.name).where(C.deleted_at.is_not(None), C.deleted_at < before).order_by(C.name).limit(limit)
-    names = [*connection.execute(old).scalars()]
-    hashes = select(V.receipt_hash).where(V.name.in_(names))
-    receipts = {one for one in connection.execute(hashes).scalars() if one is not None}
-    for table in (tables.versions, tables.rechecks, tables.configs):
-        connection.execute(delete(table).where(table.c.name.in_(names)))
-    if names:
-        changed(connection)
-    return len(names), receipts

@@ -1,7 +1,6 @@
 """The database's tables as they are made, with indexes and the guards of the audit log.
 
-An entry of the log has the next id, and stays. One with ``until`` permits to delete those up to an older id,
-so a deletion cannot happen without an entry that records it.
+An entry of the log has the next id, and stays.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ INDEXES = (
     "CREATE INDEX configs_urgent ON configs (urgency, name)",
     "CREATE INDEX versions_by_receipt ON versions (receipt_hash)",
     "CREATE INDEX audit_by_subject ON audit (subject)",
-    "CREATE INDEX audit_until ON audit (until) WHERE until IS NOT NULL",
     "CREATE UNIQUE INDEX keys_folded ON keys (folded)",
     # Each holds all that its queries look at: rows with their requests and results are large.
     """CREATE INDEX jobs_waiting ON jobs (
@@ -56,45 +54,27 @@ SQLITE = (
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
     # Only behind the insertion is the id known that SQLite itself gave.
     """CREATE TRIGGER audit_next AFTER INSERT ON audit
-        WHEN NEW.until >= NEW.id OR NEW.id <> 1 + max(
-            coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit'), 0),
-            coalesce((SELECT id FROM audit WHERE id <> NEW.id ORDER BY id DESC LIMIT 1), 0))
+        WHEN NEW.id <> 1 + coalesce((SELECT id FROM audit WHERE id < NEW.id ORDER BY id DESC LIMIT 1), 0)
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
     """CREATE TRIGGER audit_no_deletion BEFORE DELETE ON audit
-        WHEN OLD.id > (SELECT coalesce(max(until), 0) FROM audit WHERE until IS NOT NULL)
         BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
 )
 POSTGRES = (
     "CREATE INDEX configs_by_state ON configs (state, name)",
     """CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$""",
-    """CREATE TRIGGER audit_append_only BEFORE UPDATE ON audit
+    """CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON audit
         FOR EACH ROW EXECUTE FUNCTION audit_append_only()""",
-    # The table by its own number: a temporary one of the same name would come first.
-    """CREATE FUNCTION audit_until(entries regclass) RETURNS BIGINT LANGUAGE plpgsql AS $$
-        DECLARE deleted BIGINT;
-        BEGIN
-            EXECUTE format('SELECT coalesce(max(until), 0) FROM %s WHERE until IS NOT NULL', entries)
-                INTO deleted;
-            RETURN deleted;
-        END $$""",
+    # The sequence by the table's own number: a temporary table of the same name would come first.
     """CREATE FUNCTION audit_next() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            IF NEW.until >= NEW.id OR NEW.id <= audit_until(TG_RELID)
-                OR NEW.id <> currval(pg_get_serial_sequence(TG_RELID::regclass::text, 'id')) THEN
+            IF NEW.id <> currval(pg_get_serial_sequence(TG_RELID::regclass::text, 'id')) THEN
                 RAISE EXCEPTION 'the audit log is append-only';
             END IF;
             RETURN NEW;
         END $$""",
-    """CREATE FUNCTION audit_no_deletion() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            IF OLD.id > audit_until(TG_RELID) THEN RAISE EXCEPTION 'the audit log is append-only'; END IF;
-            RETURN OLD;
-        END $$""",
     """CREATE TRIGGER audit_next BEFORE INSERT ON audit
         FOR EACH ROW EXECUTE FUNCTION audit_next()""",
-    """CREATE TRIGGER audit_no_deletion BEFORE DELETE ON audit
-        FOR EACH ROW EXECUTE FUNCTION audit_no_deletion()""",
     """CREATE TRIGGER audit_no_truncation BEFORE TRUNCATE ON audit
         FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()""",
 )

@@ -70,15 +70,12 @@ published = Table(
 # ``published`` and ``configs`` grow whenever these tables change.
 marks = Table("marks", METADATA, *_key("key"), *_columns("value", BigInteger))
 
-# ``until`` is the newest entry that the retention deleted when it added this one.
 audit = Table(
     "audit",
     METADATA,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     *_columns("at who action"),
     *_columns("subject digest details request", null=True),
-    *_columns("until", BigInteger, null=True),
-    sqlite_autoincrement=True,
 )
 
 # ``folded`` is the name as it is compared.

@@ -21,8 +21,13 @@ from importer.storage.database import Database
 from importer.storage.documents import Version
 from importer.storage.schema import prepare
 from tests.commandline import Desk, load
-from tests.service.test_retention import LISTED
 from tests.serving import problem
+
+LISTED = {
+    "model": "org/m", "revision": None, "backend": "vllm", "family": None, "kind": "chat", "review": "draft",
+    "validation": "never", "reason": None, "release": None, "description": "", "license": None, "tags": None,
+    "attention": None, "checked_at": None, "links": "{}", "shown": "{}", "shown_by": "1",
+}  # fmt: skip
 
 
 def renumbered(desk: Desk, number: Any) -> str:

@@ -11,7 +11,6 @@ from importer.storage import jobs, queue, retention, tables
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.processes import Executor
-from importer.storage.retention import Limits
 from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
 from tests.storing import ON_BOTH, asked, claim, database, empty, worker
@@ -111,8 +110,7 @@ def test_the_turns_of_ended_lists_are_forgotten(database: Database) -> None:
     listed(database, "ann", 2)
     left = listed(database, "ann", 2)
     order(database, one, 3)
-    every = Limits()
-    retention.run(database, every)
+    retention.run(database, 0)
     with database.reading() as connection:
         rows = connection.execute(tables.turns.select().where(queue.T.lane == queue.LISTS)).all()
     assert [row.flow for row in rows] == [left.id]

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from sqlalchemy import select, update
 
-from importer.service.settings import Settings
 from importer.storage import documents, jobs, rechecks, retention, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters
 from importer.storage.rechecks import ask
 from tests.service.test_jobs_store import database, empty, postgres
-from tests.service.test_retention import with_versions
 
 __all__ = ["database", "empty", "postgres"]
-NOW = datetime.now(UTC).isoformat(timespec="seconds")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 FOUND = {"changes": [{"path": "parameters.temperature", "after": "é"}]}
 
@@ -50,40 +45,23 @@ def test_a_document_has_its_last_comparison(database: Database) -> None:
         assert documents.total(connection, Filters(attention=("differs",))) == 0
 
 
-def test_what_was_kept_long_enough_is_deleted(database: Database) -> None:
-    with_versions(database, "served", 1)
-    with_versions(database, "gone", 2)
-    with database.writing() as connection:
-        changed = update(tables.configs).where(tables.configs.c.name == "gone")
-        connection.execute(changed.values(deleted_at=NOW))
-    with database.writing() as connection:
-        job = ask(connection, ["served"], {}, "ann")
-        rechecks.record(connection, job.id, "served", "differs", 1, FOUND)
-        jobs.end(connection, job, "succeeded", result={})
-    forever = Settings(keep_deleted_days=0)
-    deleted = select(tables.configs.c.name).where(tables.configs.c.deleted_at.is_not(None))
-    for settings in (forever, Settings()):
-        retention.run(database, settings.limits)
-        with database.reading() as connection:
-            assert [*connection.scalars(deleted)] == ["gone"]
-            assert rechecks.last(connection, "served") is not None
-    with database.writing() as connection:
-        connection.execute(changed.values(deleted_at="2020"))
-        connection.execute(update(tables.jobs).values(ended_at="2020"))
-    retention.run(database, Settings().limits)
+def test_the_rows_of_old_rechecks_go_but_the_one_that_a_document_shows(database: Database) -> None:
+    with_document(database, "served")
+
+    def old(outcome: rechecks.Outcome) -> None:
+        with database.writing() as connection:
+            job = ask(connection, ["served"], {}, "ann")
+            rechecks.record(connection, job.id, "served", outcome, 1, FOUND)
+            jobs.end(connection, job, "succeeded", result={})
+            connection.execute(update(tables.jobs).values(ended_at="2020"))
+        assert retention.run(database, 90) == 1
+
+    old("differs")
     with database.reading() as connection:
-        assert not [*connection.scalars(deleted)]
-        assert documents.history(connection, "gone") == []
-        assert documents.history(connection, "served") != []
-        found = rechecks.last(connection, "served")  # the document shows it, without its job
+        found = rechecks.last(connection, "served")
         assert found is not None
         assert found.found == FOUND
         assert documents.names(connection, Filters(attention=("differs",))) == ["served"]
-    with database.writing() as connection:
-        job = ask(connection, ["served"], {}, "ann")
-        rechecks.record(connection, job.id, "served", "unchanged", 1)
-        jobs.end(connection, job, "succeeded", result={})
-        connection.execute(update(tables.jobs).values(ended_at="2020"))
-    retention.run(database, Settings().limits)
+    old("unchanged")
     with database.reading() as connection:
         assert connection.execute(select(tables.rechecks)).all() == []

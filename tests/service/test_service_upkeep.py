@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from importer.storage import documents
 from tests.commandline import BASE
 from tests.hubserver import Repo
-from tests.publishing import gallery_of, published
+from tests.publishing import published
 from tests.serving import Service, problem, running
 
 pytestmark = pytest.mark.slow
@@ -57,7 +56,7 @@ def test_an_earlier_version_is_restored_and_a_rejection_of_it_stays(service: Ser
     assert service.config(name)["state"] == "rejected"
 
 
-def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service) -> None:
+def test_a_deleted_document_is_brought_back(service: Service) -> None:
     name = "undeleted"
     imported(service, name)
     published(service, name)
@@ -82,12 +81,6 @@ def test_a_deleted_document_is_brought_back_until_it_is_purged(service: Service)
     assert (older["review"], older["release"]) == ("draft", None)  # an earlier version begins anew
     nothing = service.client.post("/v1/configs/nothing/versions/1/restore", headers=ANY)
     problem(nothing, 404, "no-such-document")
-
-    service.client.delete(f"/v1/configs/{name}", headers=ANY).raise_for_status()
-    with gallery_of(service) as gallery, gallery.database.writing() as connection:
-        assert documents.purge(connection, "2020-01-01T00:00:00+00:00", 9) == (0, set())
-        assert documents.purge(connection, "2999-01-01T00:00:00+00:00", 9)[0] == 1
-    problem(service.client.post(url, headers=ANY), 404, "no-such-document")
 
 
 def test_equal_validations_are_one_job_while_it_waits(service: Service) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 REST = """\
-The file has all settings, those of the retention (keep_jobs_days and others)
-included. The variable of a setting is IMPORTER_SERVE_ and its name in capitals.
+The file has all settings, and keep_jobs_days beside these. The variable of a
+setting is IMPORTER_SERVE_ and its name in capitals.
 """
 
 

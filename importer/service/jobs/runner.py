@@ -256,7 +256,7 @@ class Runner:
                 queue.restart(connection, job, cause)
         self.hurry()
 
-    # The retention: one process of all deletes what is old
+    # The retention: one process of all deletes old jobs
 
     def _retain(self) -> None:
         while not self._ending.wait(RETENTION):
@@ -264,10 +264,11 @@ class Runner:
                 with self.gallery.database.writing() as connection:
                     mine = retention.due(connection)
                 if mine:
-                    removed = retention.run(self.gallery.database, self.settings.limits, self._ending.is_set)
+                    days, ending = self.settings.keep_jobs_days, self._ending.is_set
+                    removed = retention.run(self.gallery.database, days, ending)
                     LOG.info("retention", extra={"fields": {"removed": removed}})
             except SQLAlchemyError as error:  # the next look tries again
-                LOG.warning("nothing old could be deleted: %s", driver_message(error))
+                LOG.warning("no old job could be deleted: %s", driver_message(error))
 
     # What this process can do
 

@@ -130,7 +130,7 @@ export const ACTIONS = {
 
 export const DELETED = {
   title: "Deleted documents",
-  about: "Deleted documents are kept until their retention ends. After an undelete the gallery serves nothing of them.",
+  about: "Deleted documents can be brought back. After an undelete the gallery serves nothing of them.",
   heads: ["name", "model", "backend", "version", "deleted", ""],
   undelete: "Undelete",
   act: (name) => `Undelete: ${name}`,
