@@ -11,17 +11,7 @@ from pathlib import Path
 from importer.document import environment
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import (
-    Address,
-    Engine,
-    Launch,
-    Plan,
-    Readiness,
-    Unstartable,
-    invalid,
-    locked,
-    required_template,
-)
+from importer.engines import base
 from importer.errors import RepositoryError
 from importer.frozen import frozen
 from importer.hub.folders import Folder, why
@@ -30,7 +20,7 @@ from importer.reasons import Reason
 CONSTRAINTS = Path(__file__).with_name("constraints") / "mlx.txt"
 LONGEST = 100_000  # bytes of a template, that is one argument: Linux has room for 131,072
 # Its server answers while the weights still load, and goes on answering 503 when loading has failed.
-READY = Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
+READY = base.Readiness("/health", fatal=(503,), warm_up=("/v1/completions", {"prompt": "a", "max_tokens": 1}))
 PIPELINE = "pipeline_parallel_size"
 BACKEND = "distributed_executor_backend"
 HOSTFILE = "hostfile"
@@ -44,33 +34,33 @@ START = (
 
 
 @frozen
-class Mlx(Engine):
+class Mlx(base.Engine):
     """The adapter of mlx-lm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx"
     distributions: tuple[str, ...] = ("mlx-lm",)
-    readiness: Readiness = READY
+    readiness: base.Readiness = READY
     takes_template: bool = True
     per_request: tuple[str, ...] = ("repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return one command: every package of the constraints, checked by its hash.
 
         On Linux they hold mlx's library for processors, on macOS the one for Metal.
         """
-        return (locked(CONSTRAINTS),)
+        return (base.locked(CONSTRAINTS),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
+    ) -> base.Launch:
         """Return the start of ``mlx_lm server`` on loopback, by ``mlx.launch`` for several processes."""
         model = str(model_dir.resolve())
-        settings = self.settings(document, model, Address(port=port), template)
+        settings = self.settings(document, model, base.Address(port=port), template)
         arguments = launched(document, ("-m", "mlx_lm", "server", *settings))
-        return Launch(arguments, model, environment.variables_of(document))
+        return base.Launch(arguments, model, environment.variables_of(document))
 
     def settings(
-        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+        self, document: Document, model: str, address: base.Address, template: ChatTemplate | None = None
     ) -> list[str]:
         """Return the server's options; raises DocumentError("invalid")."""
         from importer.engines.base import apart, sampling, written
@@ -78,9 +68,9 @@ class Mlx(Engine):
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
         arguments += apart(sampling(document, self.name))
         arguments += apart(written(document, self.name, leave=KEYS))
-        if (other := required_template(document, template)) is not None:
+        if (other := base.required_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
-                raise invalid(document, Reason(Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
+                raise base.invalid(document, Reason(base.Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
             arguments.append(f"--chat-template={other.text}")
         if document.get("chat_template_kwargs"):
             arguments += ["--chat-template-args", json.dumps(document["chat_template_kwargs"])]
@@ -106,7 +96,7 @@ def check_code(document: Document, model_dir: Path, server: str) -> None:
         return  # the engine reports what is wrong with it
     named = isinstance(config, dict) and config.get("model_file")
     if named and document.get("trust_remote_code") is not True:
-        raise invalid(document, Reason(Unstartable.CODE_IN_MODEL_FILE, server=server))
+        raise base.invalid(document, Reason(base.Unstartable.CODE_IN_MODEL_FILE, server=server))
 
 
 def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
@@ -145,7 +135,7 @@ def _size(document: Document, where: Mapping[str, object], key: str) -> int:
         return 1
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         wanted = "a number of ranks"
-        raise invalid(document, Reason(Unstartable.OTHER_TYPE, key=key, value=value, wanted=wanted))
+        raise base.invalid(document, Reason(base.Unstartable.OTHER_TYPE, key=key, value=value, wanted=wanted))
     return value
 
 
@@ -157,5 +147,5 @@ def _hostfile(document: Document) -> Path | None:
     path = Path(named) if isinstance(named, str) else Path()
     if not path.is_absolute() or not path.is_file():
         fields = {"key": f"engine_args.{HOSTFILE}", "value": named, "wanted": "the whole path of a file"}
-        raise invalid(document, Reason(Unstartable.OTHER_TYPE, **fields))
+        raise base.invalid(document, Reason(base.Unstartable.OTHER_TYPE, **fields))
     return path

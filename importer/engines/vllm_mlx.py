@@ -11,19 +11,7 @@ from typing import Any
 from importer.document import document_keys, environment
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
-from importer.engines.base import (
-    Address,
-    Engine,
-    Launch,
-    Plan,
-    Step,
-    joined,
-    number,
-    parameters,
-    required_template,
-    sampling,
-    written,
-)
+from importer.engines import base
 from importer.engines.mlx import check_code
 from importer.engines.registries import PINNED
 from importer.engines.vllm import PYTORCH_INDEX, parsers
@@ -43,7 +31,7 @@ HOME = {"HOME": "."}
 
 
 @frozen
-class VllmMlx(Engine):
+class VllmMlx(base.Engine):
     """The adapter of vllm-mlx, on Apple silicon and on any x86-64 or ARM Linux."""
 
     name: str = "vllm-mlx"
@@ -52,7 +40,7 @@ class VllmMlx(Engine):
     # and are shown; whole answers go on.
     stops: bool = False
 
-    def plan(self) -> Plan:
+    def plan(self) -> base.Plan:
         """Return an install with a torch for processors, from PyTorch's index where pip's own settings
         have none.
 
@@ -63,30 +51,30 @@ class VllmMlx(Engine):
         packages = (torch, f"vllm-mlx=={VERSION}", "mlx[cpu]" if linux else "mlx")
         install = ("install", "--constraint", str(CONSTRAINTS), *packages)
         return (
-            Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
-            Step(("uninstall", "--yes", "torchvision"), unless="import torchvision"),
+            base.Step(install, otherwise=("install", "--extra-index-url", PYTORCH_INDEX, *install[1:])),
+            base.Step(("uninstall", "--yes", "torchvision"), unless="import torchvision"),
         )
 
     def launch(
         self, document: Document, model_dir: Path, port: int, template: ChatTemplate | None = None
-    ) -> Launch:
+    ) -> base.Launch:
         """Return the start of ``vllm_mlx.cli serve`` on loopback."""
         check_code(document, model_dir, "vllm-mlx")
         name = str(document.get("name") or model_dir.name)
         model = str(model_dir.resolve())
-        settings = self.settings({**document, "name": name}, model, Address(port=port), template)
+        settings = self.settings({**document, "name": name}, model, base.Address(port=port), template)
         arguments = ("-m", "vllm_mlx.cli", "serve", *settings, "--offline")
-        return Launch(arguments, name, {**HOME, **environment.variables_of(document)})
+        return base.Launch(arguments, name, {**HOME, **environment.variables_of(document)})
 
     def settings(
-        self, document: Document, model: str, address: Address, template: ChatTemplate | None = None
+        self, document: Document, model: str, address: base.Address, template: ChatTemplate | None = None
     ) -> list[str]:
         """Return the model and the server's options, each one word; the template of the document is in the
         model's folder already.
 
         Raises DocumentError("invalid").
         """
-        required_template(document, template)
+        base.required_template(document, template)
         arguments = [model, f"--host={address.host}", f"--port={address.port}"]
         arguments += [f"--served-model-name={document['name']}", *parsers(document), *_sampling(document)]
         variables = _variables(document)
@@ -99,10 +87,10 @@ class VllmMlx(Engine):
 
 
 def _sampling(document: Document) -> Iterator[str]:
-    yield from joined(sampling(document, "vllm-mlx"))
-    most = parameters(document).get("max_tokens")
+    yield from base.joined(base.sampling(document, "vllm-mlx"))
+    most = base.parameters(document).get("max_tokens")
     if isinstance(most, int) and most > MOST_TOKENS:
-        yield f"--max-request-tokens={number(document, 'parameters.max_tokens', most)}"
+        yield f"--max-request-tokens={base.number(document, 'parameters.max_tokens', most)}"
 
 
 def _variables(document: Document) -> dict[str, Any]:
@@ -119,4 +107,4 @@ def _variables(document: Document) -> dict[str, Any]:
 
 def _extra(document: Document) -> Iterator[str]:
     arguments = {BATCHING: True, **(document.get("engine_args") or {})}
-    yield from joined(written({**document, "engine_args": arguments}, "vllm-mlx"))
+    yield from base.joined(base.written({**document, "engine_args": arguments}, "vllm-mlx"))

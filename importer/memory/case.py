@@ -8,30 +8,8 @@ from typing import Literal
 
 from importer import backends
 from importer.frozen import frozen
-from importer.memory import pages, rest
+from importer.memory import engine_keys, pages, rest
 from importer.memory.devices import Device
-from importer.memory.engine_keys import (
-    BATCHED,
-    BLIND,
-    BLOCKS,
-    CACHE,
-    CAPTURED,
-    DATA,
-    ENCODER,
-    EXPERTS,
-    KV_DTYPE,
-    LAYOUT,
-    LORAS,
-    PARTED,
-    PARTS,
-    PIPELINE,
-    RANK,
-    RUNNER,
-    SLOTS,
-    TENSOR,
-    FitRequest,
-    memory_arguments,
-)
 from importer.memory.estimate import estimate
 from importer.memory.estimate_types import Fit, Load
 from importer.memory.measured import Measured
@@ -62,7 +40,7 @@ class LoadCase:
     weights: Weights
     device: Device
     backend: str
-    request: FitRequest
+    request: engine_keys.FitRequest
     context: int
     dtype: str = "auto"
     aim: Aim = NO_AIM
@@ -81,7 +59,7 @@ class LoadCase:
     @property
     def pools(self) -> bool:
         """Return whether each text is read in one step, without steps of decoding after it."""
-        return bool(self.request.get(RUNNER) == "pooling")
+        return bool(self.request.get(engine_keys.RUNNER) == "pooling")
 
     @property
     def planned(self) -> bool:
@@ -127,7 +105,7 @@ class LoadCase:
     def _step_tokens(self, split: Split) -> int:
         """Return the tokens of one step: vLLM runs no more sequences at the same time."""
         usual = pages.batched_default(self._plain_load(split))
-        return self.request.count(BATCHED) or self.batched() or usual
+        return self.request.count(engine_keys.BATCHED) or self.batched() or usual
 
     def _plain_load(self, split: Split) -> Load:
         """Return what decides on the engine's own defaults."""
@@ -147,22 +125,22 @@ class LoadCase:
         return replace(self._loads[split], context=context)
 
     def _load(self, split: Split) -> Load:
-        request, moves = self.request, memory_arguments(self.backend)
+        request, moves = self.request, engine_keys.memory_arguments(self.backend)
         drafts = request.get("engine_args.speculative_config.num_speculative_tokens")
         return replace(
             self._plain_load(split),
-            slots=request.count(SLOTS) or self.slots(split),
-            batched_tokens=request.count(BATCHED) or self.batched(),
+            slots=request.count(engine_keys.SLOTS) or self.slots(split),
+            batched_tokens=request.count(engine_keys.BATCHED) or self.batched(),
             block_size=request.count("engine_args.block_size"),
             dtype=self.dtype,
-            kv_dtype=str(request.get(KV_DTYPE) or "auto"),
+            kv_dtype=str(request.get(engine_keys.KV_DTYPE) or "auto"),
             expert_parallel=split.tensor * split.data if split.experts else 1,
             context_parallel=self._parts(split),
-            encoder_whole=request.get(ENCODER) == "data",
+            encoder_whole=request.get(engine_keys.ENCODER) == "data",
             rotating=request.count("engine_args.max_kv_size"),
             drafts=drafts if isinstance(drafts, int) else 0,
             prefix_caching=request.get("engine_args.enable_prefix_caching") is not False,
-            pictures=request.get(BLIND) is not True,
+            pictures=request.get(engine_keys.BLIND) is not True,
             eager=moves.is_eager(request),
             offloaded=moves.offloaded(request),
             text_only=moves.loads_text_only(request),
@@ -176,11 +154,11 @@ class LoadCase:
         """Return the ranks of all places of adapters together; vLLM's own are one place of rank 16."""
         if not self.planned or self.request.get("engine_args.enable_lora") is not True:
             return 0
-        return (self.request.count(LORAS) or 1) * (self.request.count(RANK) or 16)
+        return (self.request.count(engine_keys.LORAS) or 1) * (self.request.count(engine_keys.RANK) or 16)
 
     def _captured(self) -> int | None:
         """Return the tokens of the largest CUDA graph that the user lists or names."""
-        for key in CAPTURED:
+        for key in engine_keys.CAPTURED:
             sizes = self.request.get(key)
             listed = [n for n in sizes if isinstance(n, int)] if isinstance(sizes, list) else []
             if number := (max(listed, default=0) or self.request.count(key)):
@@ -189,7 +167,7 @@ class LoadCase:
 
     def _parts(self, split: Split) -> int:
         """Return the cards that each keep a part of a sequence: the set number where vLLM divides it."""
-        number = (self.request.count(PARTED) if self.planned else None) or 1
+        number = (self.request.count(engine_keys.PARTED) if self.planned else None) or 1
         return number if most(self.shape, split.tensor) % number == 0 else 1
 
     def pool(self, fit: Fit) -> dict[str, int] | None:
@@ -203,8 +181,12 @@ class LoadCase:
         """Return the bytes of the whole cache, where the request sets them or the number of blocks."""
         if not self.planned:
             return None
-        blocks = self.request.count(BLOCKS)
-        return blocks * pages.pool(self.shape, fit.load).block if blocks else self.request.count(CACHE)
+        blocks = self.request.count(engine_keys.BLOCKS)
+        return (
+            blocks * pages.pool(self.shape, fit.load).block
+            if blocks
+            else self.request.count(engine_keys.CACHE)
+        )
 
     def splits(self) -> list[Split]:
         """Return the layouts that the request leaves open.
@@ -212,12 +194,19 @@ class LoadCase:
         Where none has the user's sizes without further stages, they stand alone, as often as there are cards.
         """
         found = layouts(self.config, self.shape, self.device, self.backend)
-        fixed = [key for key in LAYOUT if self.request.is_fixed(key)]
+        fixed = [key for key in engine_keys.LAYOUT if self.request.is_fixed(key)]
         if not backends.of(self.backend).on_cards or not fixed:
             return found
-        tensor, pipeline, data = (self.request.count(key) or 1 for key in (TENSOR, PIPELINE, DATA))
-        exact = Split(tensor, pipeline, data, self.request.get(EXPERTS) is True)
-        found = [s for s in found if all(getattr(s, PARTS[k]) == getattr(exact, PARTS[k]) for k in fixed)]
+        tensor, pipeline, data = (
+            self.request.count(key) or 1
+            for key in (engine_keys.TENSOR, engine_keys.PIPELINE, engine_keys.DATA)
+        )
+        exact = Split(tensor, pipeline, data, self.request.get(engine_keys.EXPERTS) is True)
+        found = [
+            s
+            for s in found
+            if all(getattr(s, engine_keys.PARTS[k]) == getattr(exact, engine_keys.PARTS[k]) for k in fixed)
+        ]
         if not any(split.pipeline <= pipeline for split in found):
             servers = self.device.count // exact.cards if self.device.is_card else 1
             found.append(replace(exact, replicas=max(servers, 1)))
@@ -225,7 +214,7 @@ class LoadCase:
 
     def shares(self) -> tuple[float, ...]:
         """Return the shares of a card to try, the default one first."""
-        key = memory_arguments(self.backend).share
+        key = engine_keys.memory_arguments(self.backend).share
         fixed = None if key is None else self.request.get(key)
         if isinstance(fixed, int | float) and not isinstance(fixed, bool) and 0 < fixed <= 1:
             return (float(fixed),)
