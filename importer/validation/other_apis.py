@@ -21,13 +21,13 @@ from importer.validation.remedy import Remedy
 from importer.validation.reply import (
     DONE,
     Delta,
-    EventParser,
     Reply,
     ToolCall,
     Usage,
     assemble,
     count_field,
     error_message,
+    event_texts,
     not_of,
     object_of,
     parsed,
@@ -51,17 +51,16 @@ PARTS = ("content", "reasoning", "tool_calls")
 
 def _events(body: bytes, *, named: bool) -> list[Event]:
     """Return the events of a stream; ``named`` where each needs the name of its type."""
-    parser = EventParser()
-    texts = [text for text in (*parser.feed(body), *parser.close()) if text.strip() != DONE]
-    events = [object_of(parsed(text), "an event of the stream") for text in texts]
+    texts = [text for text in event_texts((body,)) if text.strip() != DONE]
+    found = [object_of(parsed(text), "an event of the stream") for text in texts]
     names = [name.decode("utf-8", "replace") for name in re.findall(rb"(?m)^event: ?(.*?)\r?$", body)]
-    if (names or named) and names != [str(event.get("type")) for event in events]:
+    if (names or named) and names != [str(event.get("type")) for event in found]:
         raise ReplyError(Reason(FormatReason.EVENT_NAME))
-    broken = next((one for one in events if one.get("type") in ("error", "response.failed")), None)
+    broken = next((one for one in found if one.get("type") in ("error", "response.failed")), None)
     if broken is not None:
         says = error_message(broken.get("response", broken))
         raise ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says=says))
-    return events
+    return found
 
 
 def _in_order(events: Sequence[Event], letters: Mapping[str, str], form: str) -> None:

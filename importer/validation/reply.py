@@ -6,9 +6,12 @@ outside: a wrong format raises ReplyError and nothing else.
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from itertools import chain
 from typing import Any
 
 from importer.engines.tokenizer import byte_of_character
@@ -18,16 +21,10 @@ from importer.reasons import Reason, ReasonKind
 from importer.validation.errors import AnswerFailure, ReplyError, StreamCut
 
 
-class EventReason(ReasonKind):
-    """Why an event is not read."""
-
-    TOO_LARGE = "an event of the stream is larger than {limit} bytes"
-    NOT_UTF8 = "the stream is not UTF-8"
-
-
 class ReplyReason(ReasonKind):
     """Why an answer is not read."""
 
+    NOT_UTF8 = "the stream is not UTF-8"
     GOES_ON = "the stream goes on after [DONE]"
     CUT = "the stream was cut before its end"
     TOO_LONG = "the texts of the answer have more than {limit:,} characters"
@@ -43,9 +40,7 @@ class ReplyReason(ReasonKind):
     CALLS_MISCOUNTED = "streamed tool calls have the indexes {places}, and none is {missing}"
 
 
-MAX_EVENT = 4 * 1024 * 1024  # bytes; real events stay under a few kB
 LONGEST = 65_536  # characters of all texts of an answer: 2,048 tokens of any model have fewer
-_BOM = b"\xef\xbb\xbf"
 DONE = "[DONE]"
 SHOWN = 20  # indexes of calls in a reason
 QUOTED = 80  # characters of what is no answer
@@ -54,64 +49,30 @@ SPACE = "\u2581"  # how sentencepiece vocabularies write it
 BYTE_LEVEL = "\u0120\u010a"  # how byte-level vocabularies write a space and a newline
 
 
-class EventParser:
-    """A parser of server-sent events: bytes in, the data of each complete event out.
+def event_texts(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the data of each server-sent event; the borders of chunks make no difference.
 
-    It follows the WHATWG rules for lines (LF, CR, CRLF), comments and fields; only ``data`` is used. Raises
-    ReplyError for bytes that are not UTF-8 and for events larger than ``MAX_EVENT``.
+    The WHATWG rules for lines (LF, CR, CRLF), comments and fields; only ``data`` is used. The end of the
+    stream completes an event. Raises ReplyError for bytes that are not UTF-8.
     """
-
-    def __init__(self) -> None:
-        self._line = bytearray()
-        self._data: list[str] = []
-        self._size = 0
-        self._after_cr = False
-        self._first = True
-
-    def feed(self, chunk: bytes) -> Iterator[str]:
-        """Yield the events that ``chunk`` completes."""
-        for piece in chunk.splitlines(keepends=True) if chunk else ():
-            yield from self._piece(piece)
-
-    def close(self) -> Iterator[str]:
-        """Yield the event that the end of the stream completes, if one was begun."""
-        if self._line:
-            yield from self._end_line()
-        yield from self._dispatch()
-
-    def _piece(self, piece: bytes) -> Iterator[str]:
-        if self._after_cr and piece == b"\n" and not self._line:  # the second half of a CRLF cut in two
-            self._after_cr = False
-            return
-        self._after_cr = piece.endswith(b"\r")
-        body = piece.rstrip(b"\r\n")
-        self._line += body
-        self._size += len(body)
-        if self._size > MAX_EVENT:
-            raise ReplyError(Reason(EventReason.TOO_LARGE, limit=MAX_EVENT))
-        if len(body) != len(piece):
-            yield from self._end_line()
-
-    def _end_line(self) -> Iterator[str]:
-        raw = bytes(self._line)
-        self._line.clear()
-        if self._first:
-            raw, self._first = raw.removeprefix(_BOM), False
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
+    line: list[str] = []
+    data: list[str] = []
+    for chunk in chain(chunks, (b"",)):
         try:
-            line = raw.decode("utf-8")
+            text = decoder.decode(chunk) if chunk else decoder.decode(b"", final=True) + "\n\n"
         except UnicodeDecodeError:
-            raise ReplyError(Reason(EventReason.NOT_UTF8)) from None
-        if not line:
-            yield from self._dispatch()
-            return
-        name, _, value = line.partition(":")
-        if name == "data":
-            self._data.append(value.removeprefix(" "))
-
-    def _dispatch(self) -> Iterator[str]:
-        data, self._data, self._size = self._data, [], 0
-        if data:
-            yield "\n".join(data)
+            raise ReplyError(Reason(ReplyReason.NOT_UTF8)) from None
+        piece, *further = text.split("\n")
+        line.append(piece)
+        for following in further:
+            whole, line = "".join(line), [following]
+            name, _, value = whole.partition(":")
+            if name == "data":
+                data.append(value.removeprefix(" "))
+            elif not whole and data:
+                yield "\n".join(data)
+                data = []
 
 
 @frozen
@@ -215,14 +176,8 @@ def from_whole(body: bytes) -> Reply:
 
 def from_stream(chunks: Iterable[bytes]) -> Reply:
     """Read a streamed answer; the borders of its chunks make no difference."""
-    parser, deltas, raw, done = EventParser(), [], [], False
-
-    def events() -> Iterable[str]:
-        for chunk in chunks:
-            yield from parser.feed(chunk)
-        yield from parser.close()
-
-    for event in events():
+    deltas, raw, done = [], [], False
+    for event in event_texts(chunks):
         if event.strip() == DONE:
             done = True
         elif done:

@@ -22,7 +22,7 @@ from importer.validation import (
     tool_markup,
 )
 from importer.validation.prompts import SUM
-from importer.validation.reply import EventParser, Reply, ToolCall
+from importer.validation.reply import Reply, ToolCall
 from tests.clock.repositories import as_is, pieces
 
 DEATHS = tuple(death for name in NAMES for death in deaths.of_backend(name))
@@ -85,10 +85,7 @@ def fed(text: str) -> None:
     """Raw bytes, whole and cut."""
     raw = text.encode("utf-8", "replace")
     for chunks in ([raw], [raw[i : i + 7] for i in range(0, len(raw), 7)]):
-        parser = EventParser()
-        for chunk in chunks:
-            list(parser.feed(chunk))
-        list(parser.close())
+        list(reply.event_texts(chunks))
 
 
 def judged(text: str) -> None:

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from importer.validation import reply as sse
 from importer.validation.errors import ReplyError
 from importer.validation.probes.chat import stream_form
 from importer.validation.reply import (
     Delta,
-    EventParser,
     Reply,
     ToolCall,
     Usage,
     assemble,
+    event_texts,
     from_completion,
     from_stream,
     from_whole,
@@ -109,8 +108,7 @@ def test_parallel_calls_are_kept_apart_by_index() -> None:
 
 
 def test_data_on_several_lines_is_one_event() -> None:
-    parser = EventParser()
-    assert list(parser.feed(b"event: x\ndata: {\ndata\ndata:  1}\nid: 3\n\n")) == ["{\n\n 1}"]
+    assert [*event_texts([b"event: x\ndata: {\ndata\ndata:  1}\nid: 3\n\n"])] == ["{\n\n 1}"]
 
 
 def test_an_event_without_its_blank_line_counts_at_the_end() -> None:
@@ -194,12 +192,6 @@ def test_garbage_is_a_typed_error_or_a_reply_streamed(
 def test_deep_nesting_is_a_typed_error() -> None:
     with pytest.raises(ReplyError, match="not JSON"):
         from_whole(b"[" * 100_000)
-
-
-def test_an_endless_event_is_a_typed_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT", 1000)
-    with pytest.raises(ReplyError, match="larger than 1000"):
-        from_stream(b"data: " + b"x" * 100 for _ in iter(int, 1))
 
 
 CHOICE = {"delta": {"content": "x"}, "finish_reason": "stop"}
