@@ -46,7 +46,7 @@ def _whole_answers(fields: Fields) -> str:
     return f"{mended}: {fields['change']}." if fields.get("change") else f"{mended}."
 
 
-# By the part of a request that a conversation of ``prompt-counts`` is about.
+# By the part of a request that a conversation of ``prompt-rendered`` is about.
 PARTS = {
     "plain": "any text",
     "letters": "letters beyond ASCII",

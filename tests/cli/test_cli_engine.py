@@ -22,7 +22,7 @@ from tests.validation.test_validation_engine import APART
 pytestmark = pytest.mark.engine
 
 KNOWN_BY_IMPORT = (
-    "files-as-imported", "prompt-rendered", "tokenizer-whole", "template-coverage", "prompt-counts",
+    "files-as-imported", "prompt-rendered", "tokenizer-whole", "template-coverage",
     "request-options",
 )  # fmt: skip
 

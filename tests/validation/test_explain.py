@@ -156,7 +156,7 @@ def test_crossed_answers_come_before_servers_that_differ() -> None:
     crossed = Fail(other, Stage.GATEWAY, Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
     rows = [
         ProbeRow(
-            "prompt-counts", "", Fail(as_reason("lengths"), Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE))
+            "prompt-rendered", "", Fail(as_reason("lengths"), Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE))
         ),
         ProbeRow("request-options", "", crossed),
     ]
@@ -197,5 +197,5 @@ def test_what_a_request_lost_follows_from_the_alteration_that_is_named() -> None
     altered = differs(
         "prompt_tokens", 10, 18, Stage.PROMPT, Reason(Remedy.REQUESTS_UNALTERED, parts=("plain",))
     )
-    rows = explained([ProbeRow("prompt-rendered", "", lost), ProbeRow("prompt-counts", "", altered)])
+    rows = explained([ProbeRow("message-forms", "", lost), ProbeRow("prompt-rendered", "", altered)])
     assert [row.outcome.remedy for row in rows] == [altered.remedy] * 2

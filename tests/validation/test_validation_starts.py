@@ -19,7 +19,7 @@ from importer.validation.expectations import Expectations
 from importer.validation.explain import explained
 from importer.validation.outcome import PART, Fail, ProbeRow, Stage
 from importer.validation.probes.chat import judge_missed, simple_answers
-from importer.validation.probes.prompt import prompt_counts
+from importer.validation.probes.prompt import prompt_rendered
 from importer.validation.probes.sampling import request_options
 from importer.validation.probes.server import LONG
 from importer.validation.probes.server import counted as counts
@@ -163,10 +163,10 @@ def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: 
     shown = Fail(as_reason("prompt"), stage, Reason(remedy, files=("x",)))
     crossed = Fail(as_reason("crossed"), Stage.SAMPLED, Reason(Remedy.ANSWERS_UNALTERED))
     noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
-    rows = [ProbeRow(prompt_counts.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
+    rows = [ProbeRow(prompt_rendered.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
     traced = explained(rows)
     assert {row.outcome.attribution for row in traced} == {PART[stage]}
-    assert [row.outcome.follows for row in traced[1:]] == [(prompt_counts.name,)] * 2
+    assert [row.outcome.follows for row in traced[1:]] == [(prompt_rendered.name,)] * 2
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -17,7 +17,6 @@ from importer.validation.probes.ends import answer_ends
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.other_apis import other_paths
 from importer.validation.probes.prompt import (
-    prompt_counts,
     prompt_rendered,
     template_coverage,
     tokenizer_whole,
@@ -38,7 +37,7 @@ from importer.validation.probes.tools import no_tool_needed, tool_call, tool_res
 
 PROBES: tuple[Probe, ...] = (
     health, first_answer, model_listed, settings_read_back, files_as_imported, task_output, plain_chat,
-    simple_answers, prompt_rendered, prompt_counts, template_coverage, stream_equals_whole,
+    simple_answers, prompt_rendered, template_coverage, stream_equals_whole,
     no_special_tokens, reasoning_apart, reasoning_off, answer_ends, usage_counts, structured_output,
     sampling_arrives, message_forms, tokenizer_whole, tool_call, tool_choice, tool_result_turn,
     no_tool_needed, other_paths, request_options, concurrency, prefix_cache, malformed_requests,

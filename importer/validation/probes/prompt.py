@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unicodedata import normalize
 
@@ -23,7 +24,7 @@ from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
-from importer.validation.context import Context, together
+from importer.validation.context import Context, in_turn, together
 from importer.validation.diagnosis import ANOTHER_READ
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import (
@@ -31,7 +32,6 @@ from importer.validation.expectations import (
     CommonReason,
     Expectations,
     always,
-    chats_with,
     no_chat,
     no_tools,
 )
@@ -56,6 +56,7 @@ from importer.validation.prompts import (
     GREETED,
     GREETING,
     NAME_RECALL,
+    ONE_TOKEN,
     ROUNDS,
     SUM,
     SYSTEM,
@@ -79,6 +80,7 @@ from importer.validation.reply import Reply
 from importer.validation.tokens import KINDS, OWN, TEXT, OtherTokens, letters, round_trip, tokens_of, words_of
 from importer.validation.tool_markup import call_markup, thinking_markup, without_thinking
 
+NOT_COUNTED = "the engine does not count the prompt's tokens"
 NOT_RENDERED = "nobody can tell what the template writes"
 SLACK = 8  # tokens: a template may write the date, and importer renders a fixed one
 SHARE = 0.05
@@ -93,19 +95,31 @@ NO = ("false", "no", "off")
 
 @probe(
     "prompt-rendered",
-    "A template file that was not read, a token written twice, a switch by another name: nobody looked.",
+    "A template was not read, a gateway dropped letters or the system's turn: nobody saw the prompt.",
     needs=no_chat,
-    observes=Stage.TEMPLATE,
+    observes=Stage.MESSAGES,
     rests_on=Rests.REQUESTS,
 )
 def prompt_rendered(ctx: Context) -> Outcome:
-    """Judge the rendered prompt, then compare its length with the engine's count."""
+    """Judge the rendered prompt, then compare its tokens and its length with those that the engine counts."""
     text = ctx.rendered(GREETING)
     if ctx.render is None or text is None:
         return needless(NOT_RENDERED)
-    unset = [name for name in ctx.promise.variables if name in TAKEN or not ctx.render.knows(name)]
+    parts = {
+        "template": partial(_written, ctx, ctx.render, text),
+        "tokens": partial(_arrived, ctx),
+        "counts": partial(_counted, ctx, ctx.render),
+    }
+    # Where the engine may read another template, no alteration of a request is looked for first.
+    order = ("template", "counts", "tokens") if ctx.render.others else (*parts,)
+    return in_turn({name: parts[name] for name in order})
+
+
+def _written(ctx: Context, render: PromptRendering, text: str) -> Outcome:
+    """Judge what the template writes with the variables of the document, and whether the engine has these."""
+    unset = [name for name in ctx.promise.variables if name in TAKEN or not render.knows(name)]
     outcomes: dict[str, Outcome | None] = {
-        "beginning": judge_beginning(text, ctx.render.bos),
+        "beginning": judge_beginning(text, render.bos),
         "variables": judge_variables(unset),
     }
     greeted, unasked = ctx.rendered(GREETED), ctx.rendered(replace(GREETING, begins=False))
@@ -120,17 +134,21 @@ def prompt_rendered(ctx: Context) -> Outcome:
         {k: v for k, v in ctx.promise.variables.items() if isinstance(v, str)},
         lambda name, value: ctx.rendered(replace(GREETING, switches={name: value})),
     )
-    for prompt in (GREETING,) if no_tools(ctx.promise) else (GREETING, WEATHER):
-        counts = ctx.counted(prompt)
-        if counts is not None:
-            outcomes[prompt.name] = judge_counts(*counts, ctx.render.others)
-    if not no_tools(ctx.promise):
-        outcomes["history"] = judge_history(
-            *(ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
-        )
     if ctx.promise.variables and not ctx.promise.lacks("switches"):
-        outcomes["start"] = _at_start(ctx)
+        switched = replace(GREETING, name="greeting-told", switches=ctx.promise.variables, extra=ONE_TOKEN)
+        outcomes["start"] = judge_start(*(ctx.first(each).usage.prompt for each in (GREETING, switched)))
     return together(outcomes)
+
+
+def _counted(ctx: Context, render: PromptRendering) -> Outcome:
+    """Compare the engine's counts of chats with those of the rendered texts."""
+    prompts = (GREETING,) if no_tools(ctx.promise) else (GREETING, WEATHER)
+    known = {prompt.name: counts for prompt in prompts if (counts := ctx.counted(prompt)) is not None}
+    outcomes = {name: judge_counts(*counts, render.others) for name, counts in known.items()}
+    if not no_tools(ctx.promise):
+        pair = (ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
+        outcomes["history"] = judge_history(*pair)
+    return together(outcomes) if outcomes else needless(NOT_COUNTED)
 
 
 def _behind_results(ctx: Context, begun: str) -> Fail | None:
@@ -147,14 +165,6 @@ def _behind_results(ctx: Context, begun: str) -> Fail | None:
     header = history.removeprefix(prompt).strip()
     alike = bool(begun and header) and (header.startswith(begun) or begun.startswith(header))
     return judge_turn(prompt, unasked, history) if alike else None
-
-
-def _at_start(ctx: Context) -> Fail | None:
-    """Compare a greeting with the same one with the variables of the document in the request."""
-    switched = replace(
-        GREETING, name="greeting-told", switches=ctx.promise.variables, extra={"max_tokens": 1}
-    )
-    return judge_start(ctx.first(GREETING).usage.prompt, ctx.first(switched).usage.prompt)
 
 
 def judge_beginning(text: str, bos: str) -> Fail | None:
@@ -260,24 +270,17 @@ class Sent:
         return len(json.dumps(self.nonce.prompt.messages))
 
 
-@probe(
-    "prompt-counts",
-    "A gateway dropped letters, tags or the system's turn, with HTTP 200: the model got another question.",
-    needs=chats_with("usage"),
-    observes=Stage.MESSAGES,
-    rests_on=Rests.REQUESTS,
-)
-def prompt_counts(ctx: Context) -> Outcome:
+def _arrived(ctx: Context) -> Outcome:
     """Ask for one token in each conversation, and compare the prompt's tokens with the tokenizer's."""
-    if ctx.render is None or not ctx.render.digest:
-        return needless(NOT_RENDERED)
+    if (lacking := ctx.promise.lacks("usage")) is not None:
+        return NotApplicable(lacking)
     chosen = _chosen(ctx)
     if not chosen:
         return NotApplicable(ctx.no_tokenizer)
     sent = [one for one in (_send(ctx, each) for each in chosen) if not _of_an_older_server(one)]
     sent += _ordinary(ctx)
     if all(one.counted is None and one.refused is None for one in sent):
-        return needless("the engine does not count the prompt's tokens")
+        return needless(NOT_COUNTED)
     refused = judge_refusals(sent)
     if refused is not None:
         return refused
@@ -412,9 +415,6 @@ def judge_refusals(sent: Sequence[Sent]) -> Fail | None:
 
 def _explained(ctx: Context, wrong: Sequence[Sent]) -> Outcome:
     """Return the failure of wrong prompts, with the first alteration that explains their counts."""
-    rendered = prompt_rendered.run(ctx)
-    if isinstance(rendered, Fail) and rendered.attribution == "configuration":
-        return _failure(wrong, None, follows=rendered)
     if ctx.render is not None and ctx.render.others:
         remedy = Reason(Remedy.ONE_TEMPLATE, files=ctx.render.others)
         return replace(_failure(wrong, None), remedy=remedy)
@@ -461,14 +461,12 @@ def _altered(ctx: Context, prompt: Prompt) -> list[tuple[int, str]]:
     return [(place, text) for place, text in texts if text]
 
 
-def _failure(wrong: Sequence[Sent], alteration: Reason | None, follows: Fail | None = None) -> Fail:
+def _failure(wrong: Sequence[Sent], alteration: Reason | None) -> Fail:
     parts = tuple(dict.fromkeys(one.nonce.part for one in wrong))[:SHOWN]
-    altered = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
-    stage, remedy = (Stage.PROMPT, altered) if follows is None else (follows.stage, follows.remedy)
+    remedy = Reason(Remedy.REQUESTS_UNALTERED, parts=parts, what=alteration)
     first, *rest = (_missed(one) for one in wrong)
     notes = (*(() if alteration is None else (alteration,)), *(one.reason for one in rest))
-    after = () if follows is None else (prompt_rendered.name,)
-    return replace(first, stage=stage, remedy=remedy, trials=len(wrong), notes=notes, follows=after)
+    return replace(first, stage=Stage.PROMPT, remedy=remedy, trials=len(wrong), notes=notes)
 
 
 def _missed(one: Sent) -> Fail:
