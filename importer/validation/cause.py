@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from importer.proof.result import Proof
 from importer.reasons import Reason
-from importer.validation import failures, proof_check, tokens, tool_markup
+from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, Judgement
 from importer.validation.diagnosis import STREAMED
 from importer.validation.errors import ExchangeError, RunOver
@@ -164,19 +164,12 @@ def by_proof(outcome: Outcome, ctx: Context) -> Outcome:
 
 def _of_parser(outcome: Fail, key: str, ctx: Context, proof: Proof) -> Outcome:
     """Return the failure of a parser with the one to name, or another cause where a right one is named."""
-    prompt = ctx.asked_last()
     if outcome.attribution == "configuration" and proof_check.wrong(key, ctx, proof):
-        if key == "reasoning_parser" and prompt and tool_markup.endless(ctx, prompt):
-            return of_the_model(outcome, ctx, note("here the model itself does not end its thought"))
         reads = Reason(Remedy.OTHER_VERSION_READS, parser=proof_check.named(key, ctx, proof))
         return replace(outcome, stage=Stage.WHOLE, remedy=reads)
-    if key == "tool_parser" and proof_check.same_template(ctx, proof):
-        if proof_check.encodes_twice(ctx):
-            return replace(outcome, stage=Stage.DRAWN, remedy=Reason(Remedy.DECODE_ONCE_MORE))
-        if prompt and proof_check.misspells(ctx, prompt):
-            return of_the_model(
-                outcome, ctx, note("in its template's own format the model writes no whole call")
-            )
+    of_calls = key == "tool_parser" and proof_check.same_template(ctx, proof)
+    if of_calls and proof_check.encodes_twice(ctx):
+        return replace(outcome, stage=Stage.DRAWN, remedy=Reason(Remedy.DECODE_ONCE_MORE))
     better = proof_check.better(key, ctx, proof)
     if better is not None and better.kind is Remedy.OWN_TEMPLATE:  # that is the one in use
         return of_the_model(outcome, ctx)
@@ -190,9 +183,9 @@ def _end_remedy(ctx: Context) -> Reason:
     return end_at(control_token(written or "", ctx.promise.markers))
 
 
-def of_the_model(outcome: Fail | Inconclusive, ctx: Context, *seen: Reason) -> Outcome:
-    """Return a fault of the model, as ``seen`` in its text; of the document where its prompt is changed."""
-    return _of_prompt(failing(outcome, Stage.DRAWN, None, *seen), ctx)
+def of_the_model(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:
+    """Return a fault of the model; of the document where its prompt is changed."""
+    return _of_prompt(failing(outcome, Stage.DRAWN), ctx)
 
 
 def _of_prompt(outcome: Fail | Inconclusive, ctx: Context) -> Outcome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -15,9 +14,9 @@ from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import RENDERS_NONE, Proof
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED, Prompt
+from importer.validation.prompts import SUM, WEATHER, WEATHER_ANSWERED
 from importer.validation.remedy import Remedy, end_at
-from importer.validation.tool_markup import call_markup, control_token, thinking_markup, untagged
+from importer.validation.tool_markup import control_token, thinking_markup, untagged
 
 THOUGHT_ENDS = re.compile(r"</\w*think\w*>|\[/THINK\]|<\|END_THINKING\|>", re.IGNORECASE)
 ENCODED = re.compile(r"""\\["']location\\["']\s*:\s*\\["']Paris""")
@@ -197,33 +196,6 @@ def encodes_twice(ctx: Context) -> bool:
     if seen is None or rendered is None:
         return False
     return ENCODED.search(seen.written) is not None and ENCODED.search(rendered) is None
-
-
-def misspells(ctx: Context, prompt: Prompt) -> bool:
-    """Return whether the model begins and ends a call as its template does, with invalid JSON between.
-
-    Text behind the end of the turn, or a cut call, does not count.
-    """
-    rendered, written = ctx.rendered(WEATHER_ANSWERED), ctx.raw(prompt)
-    marker = call_markup(rendered or "")
-    if rendered is None or written is None or marker is None or marker not in written:
-        return False
-    end = control_token(written)
-    turn = written.partition(end)[0] if end is not None and end != marker else written
-    calls = [call for call in turn.split(marker)[1:] if call_markup(call) is not None]
-    return any(map(_is_json, rendered.split(marker)[1:])) and False in map(_is_json, calls)
-
-
-def _is_json(call: str) -> bool | None:
-    """Return whether a call that begins with a brace or a bracket is JSON; ``None`` for other beginnings."""
-    text = call.lstrip()
-    if not text.startswith(("{", "[")):
-        return None
-    try:
-        json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def thinks_as_proved(ctx: Context, proof: Proof) -> bool:

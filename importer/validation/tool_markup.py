@@ -40,7 +40,6 @@ _LEADING_BLOCK = re.compile(r"^\s*(<([A-Za-z][\w:|]{0,30})>).*?</\2>", re.DOTALL
 _PIECE = re.compile(r"\u0120[A-Za-z]|\u010a(?!\w)|\u2581\w|<0x[0-9A-F]{2}>")
 _PIECES = 2  # one alone may be a letter
 _NEXT_TURN = re.compile(r"\n[^\S\n]*(?:assistant|user|model|human)\s*(?:\n|:)", re.IGNORECASE)
-TURN_BEGUN = 40  # characters at the end of a prompt in which a thought may be opened
 
 
 def thinking_markup(text: str) -> str | None:
@@ -159,19 +158,6 @@ def _argument(keys: str) -> str:
         rf"|<(?:{keys})>\s*\S"  # <key>value
         rf"|[(,{{]\s*(?:{keys})\s*[=:]\s*\S"  # f(key=value), {{key: value}}
     )
-
-
-def endless(ctx: Context, prompt: Prompt) -> bool:
-    """Return whether the completion of the rendered prompt is a thought without an answer."""
-    written = ctx.raw(prompt, max_tokens=ctx.promise.limit(prompt.tokens, tools=bool(prompt.tools)))
-    if written is None:
-        return False
-    begun = (ctx.rendered(prompt) or "")[-TURN_BEGUN:]
-    opened = thinking_markup(begun) is not None and closing_marker(begun) is None
-    closing = closing_marker(written)
-    if not opened and thinking_markup(written) is None:
-        return False
-    return closing is None or not untagged(written.rpartition(closing)[2]).strip()
 
 
 def unended(outcome: Outcome, prompt: Prompt, ctx: Context) -> Outcome:
