@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from importer.hub import local
-from importer.validation.alternate_forms import text_of
 from importer.validation.prompts import NAME_RECALL, SUM
-from importer.validation.rendering import PromptRendering
-from importer.validation.turn_forms import FORMS, variants
+from importer.validation.turn_forms import FORMS, text_of, variants
+from tests.judging import rendering
 from tests.models.formats import FORMATS
 
 BY_NAME = {form.name: form for form in FORMS}
@@ -18,13 +16,9 @@ BY_NAME = {form.name: form for form in FORMS}
     ("base", "form"), [("hermes", "ChatML"), ("qwen3coder", "ChatML"), ("mistral", "Mistral")]
 )
 def test_a_form_writes_what_its_familys_template_writes(base: str, form: str) -> None:
-    folder = FORMATS[base].folder
-    render = PromptRendering(local.resolve(str(folder), folder))
-    try:
+    with rendering(FORMATS[base].folder) as render:
         for prompt in (SUM, NAME_RECALL):
             assert text_of(BY_NAME[form], prompt) == render(prompt)
-    finally:
-        render.close()
 
 
 def test_each_form_is_another_one() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from importer.reasons import Reason
-from importer.validation import alternate_forms
 from importer.validation import experiments as spoilt
+from importer.validation import turn_forms
 from importer.validation.client import Client
 from importer.validation.context import TRIALS, Context
 from importer.validation.errors import RequestRefused
@@ -76,7 +76,7 @@ def test_who_changes_options_is_at_fault_where_the_weights_answer_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Context, "counted", lambda *_: counts)
-    monkeypatch.setattr(alternate_forms, "right_by_itself", lambda *_: alone)
+    monkeypatch.setattr(turn_forms, "right_by_itself", lambda *_: alone)
     with rendering(MODEL) as render:
         ctx = replace(asked(lambda _: said(told), monkeypatch, **promised), render=render)
         outcome = simple_answers.run(ctx)

@@ -11,7 +11,7 @@ from typing import Any
 from importer.hub.snapshot import listed
 from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason
-from importer.validation import alternate_forms, proof_check
+from importer.validation import proof_check, turn_forms
 from importer.validation.context import STEADY, Context, ask_both_ways, holds, together
 from importer.validation.diagnosis import (
     STREAMED,
@@ -158,7 +158,7 @@ def of_weights(failure: Fail, ctx: Context, *, certain: bool) -> Outcome:
     if not certain:
         return Inconclusive(failure.reason, Stage.DRAWN, trials=failure.trials)
     asked = ctx.render is not None and ctx.promise.lacks("completions") is None
-    damaged = asked and not alternate_forms.right_by_itself(ctx, QUESTIONS)
+    damaged = asked and not turn_forms.right_by_itself(ctx, QUESTIONS)
     return failure if damaged else Inconclusive(failure.reason, None, trials=failure.trials)
 
 
@@ -198,10 +198,10 @@ def template_fault(failure: Fail, ctx: Context) -> Fail | None:
 def form_fault(failure: Fail, ctx: Context, *, noise: bool) -> Fail | None:
     """Return the failure as a fault of the template, where the weights answer to turns of a known form."""
     several = ctx.render is not None and ctx.render.others  # the engine may read another template
-    form = None if several else alternate_forms.answering(ctx, QUESTIONS, noise=noise)
+    form = None if several else turn_forms.answering(ctx, QUESTIONS, noise=noise)
     if form is None:
         return None
-    turns = alternate_forms.text_of(form, SUM)
+    turns = turn_forms.text_of(form, SUM)
     remedy = Reason(Remedy.WRITE_TURNS, form=form.name, turns=turns)
     return failing(failure, Stage.TEMPLATE, remedy, note(f"in turns of {form.name} all of them are right"))
 
@@ -234,7 +234,7 @@ def options_fault(failure: Fail, ctx: Context, answers: Mapping[str, Reply]) -> 
     missed = [prompt for prompt in QUESTIONS if not prompt.answered_by(wrote[prompt.name])]
     bent = ctx.promise.hot or ctx.promise.stopwords or {*ctx.promise.client_sampling} - {*STEADY}
     counts = ctx.counted(missed[0]) if missed and not bent else None
-    if counts is None or counts[0] != counts[1] or not alternate_forms.right_by_itself(ctx, missed):
+    if counts is None or counts[0] != counts[1] or not turn_forms.right_by_itself(ctx, missed):
         return None
     right = note("behind the same text the weights answer right, where no chat is asked for")
     return failing(failure, Stage.SAMPLED, Reason(Remedy.HEED_OPTIONS, option="logit_bias"), right)
