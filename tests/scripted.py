@@ -19,7 +19,7 @@ Say = Callable[[Request], tuple[Mapping[str, Any], str]]  # to a message and a f
 def serve(monkeypatch: pytest.MonkeyPatch, say: Say) -> None:
     """Let every client be answered by ``say``; what it raises is what the connection raises."""
 
-    def chunks(_self: Client, exchange: Exchange) -> Iterator[bytes]:
+    def chunks(_self: Client, exchange: Exchange, _form: bytes | None = None) -> Iterator[bytes]:
         exchange.status, exchange.first = 200, 0.0
         body = _body(say, exchange)
         exchange.received += body

@@ -23,7 +23,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from importer.errors import UsageError
@@ -259,6 +259,7 @@ def _shortened(value: Any) -> Any:
 
 
 BOUNDARY = "importer-form-boundary"
+T = TypeVar("T")
 
 
 @frozen
@@ -311,9 +312,7 @@ class Client:
 
     def get(self, path: str, log: list[Exchange]) -> bytes:
         """Send GET and return the body of a 2xx answer."""
-        exchange = Exchange("GET", path)
-        with self._recorded(exchange, log):
-            return b"".join(self._chunks(exchange))
+        return self._whole(Exchange("GET", path), log, bytes)
 
     def chat(self, body: Mapping[str, object], log: list[Exchange]) -> Reply:
         """POST /v1/chat/completions and return the answer; ``stream`` in ``body`` selects a streamed one."""
@@ -333,39 +332,27 @@ class Client:
 
     def read(self, path: str, body: Mapping[str, object], log: list[Exchange]) -> bytes:
         """POST to another path and return the body of a 2xx answer."""
-        exchange = Exchange("POST", path, body)
-        with self._recorded(exchange, log):
-            return b"".join(self._chunks(exchange))
+        return self._whole(Exchange("POST", path, body), log, bytes)
 
     def post(self, path: str, body: Mapping[str, object], log: list[Exchange]) -> Any:
         """POST to another path and return the JSON of a 2xx answer."""
-        exchange = Exchange("POST", path, body)
-        with self._recorded(exchange, log):
-            text = b"".join(self._chunks(exchange))
-            try:
-                return json.loads(text)
-            except (ValueError, RecursionError):
-                raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
+        return self._whole(Exchange("POST", path, body), log, partial(_json, path))
 
     def upload(self, path: str, fields: Mapping[str, str], sound: bytes, log: list[Exchange]) -> Any:
         """POST a form with a WAV file and return the JSON of a 2xx answer; the log has the fields alone."""
         exchange = Exchange("POST", path, {**fields, "file": f"{len(sound)} bytes"})
-        with self._recorded(exchange, log):
-            text = b"".join(self._chunks(exchange, _form(fields, sound)))
-            try:
-                return json.loads(text)
-            except (ValueError, RecursionError):
-                raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
-
-    def complete(self, body: Mapping[str, object], log: list[Exchange]) -> str:
-        """Return the text that follows the prompt."""
-        return self.completion(body, log).content
+        return self._whole(exchange, log, partial(_json, path), _form(fields, sound))
 
     def completion(self, body: Mapping[str, object], log: list[Exchange]) -> Reply:
         """POST /v1/completions, whole; the content of the reply is the text that follows the prompt."""
-        exchange = Exchange("POST", "/v1/completions", body)
+        return self._whole(Exchange("POST", "/v1/completions", body), log, from_completion)
+
+    def _whole(
+        self, exchange: Exchange, log: list[Exchange], of: Callable[[bytes], T], form: bytes | None = None
+    ) -> T:
+        """Return what ``of`` reads in the body of a 2xx answer; its error is one of the exchange."""
         with self._recorded(exchange, log):
-            return from_completion(b"".join(self._chunks(exchange)))
+            return of(b"".join(self._chunks(exchange, form)))
 
     def _chunks(self, exchange: Exchange, form: bytes | None = None) -> Generator[bytes, None, None]:
         """Send the request and yield the answer's bytes as they arrive; raises RequestRefused for an error
@@ -520,6 +507,13 @@ def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
     parts = [f'{head}"{name}"\r\n\r\n{value}\r\n'.encode() for name, value in fields.items()]
     file = f'{head}"file"; filename="tone.wav"\r\nContent-Type: audio/wav\r\n\r\n'.encode()
     return b"".join([*parts, file, sound, f"\r\n--{BOUNDARY}--\r\n".encode()])
+
+
+def _json(path: str, body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
 
 
 def _pieces(response: http.client.HTTPResponse, exchange: Exchange) -> Iterator[bytes]:

@@ -8,9 +8,10 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from importer import backends
 from importer.chat_template.samples import Sample
@@ -164,6 +165,9 @@ def unsecret(reason: Reason) -> Reason:
     return Reason(reason.kind, **fields)
 
 
+T = TypeVar("T")
+
+
 @frozen
 class Drawn:
     """A text of the model with what stood before it.
@@ -204,33 +208,26 @@ class OfflineParsers(Closing):
         """Return the parsers that the server runs: those that are named, or that it infers."""
         if not self._infers:
             return named
-        with self._lock:
-            if self._inferred is None:
-                try:
-                    self._inferred = self._worker.infer(self._tokens)
-                except EngineError:
-                    return named
-            return self._inferred
+        if self._inferred is None:
+            self._inferred = self._asked(lambda: self._worker.infer(self._tokens))
+        return self._inferred or named
 
     def read(self, drawn: Drawn, pair: ParserQuestion) -> Reading | None:
         """Return the reading of a whole answer; ``None`` where the worker has failed."""
-        key = (drawn.prompt, drawn.text, pair)
-        with self._lock:
-            if key not in self._readings and time.monotonic() >= self.deadline:
+        key, sample = (drawn.prompt, drawn.text, pair), [drawn.sample]
+        if key not in self._readings:
+            found = self._asked(lambda: self._worker.read(self._tokens, sample, [pair]))
+            if found is None:
                 return None
-            if key not in self._readings:
-                try:
-                    self._readings[key] = self._worker.read(self._tokens, [drawn.sample], [pair])[pair][0]
-                except EngineError:
-                    return None
-            return self._readings[key]
+            self._readings[key] = found[pair][0]
+        return self._readings[key]
 
     def tool_parsers(self, named: ParserQuestion) -> list[ParserQuestion]:
         """Return every tool parser of the engine, ``named`` first; none where the worker has failed."""
-        try:
-            names = [p.name for p in self._worker.list() if p.kind == "tool"]
-        except EngineError:
+        listed = self._asked(self._worker.list)
+        if listed is None:
             return []
+        names = [p.name for p in listed if p.kind == "tool"]
         both = {HF: HF if named.reasoning else None}  # stands for both kinds, or for neither
         others = (ParserQuestion(name, both.get(name, named.reasoning)) for name in names)
         return [*dict.fromkeys((named, *others))]
@@ -251,22 +248,24 @@ class OfflineParsers(Closing):
         words = [content for content, _ in tokens.tokens]
         template = None if as_written is None else derive(as_written, words)
         others, by_data = [p for p in pairs if p.tool != HF], [p for p in pairs if p.tool == HF]
-        with self._lock:
-            try:
-                found = self._worker.read(tokens, samples, others)
-                if template is not None and by_data:
-                    found |= self._worker.read(with_template(tokens, template), samples, by_data)
-            except EngineError:
-                return {}
-        return found
+        asked = [(tokens, others)]
+        if template is not None and by_data:
+            asked.append((with_template(tokens, template), by_data))
+        read = [self._asked(partial(self._worker.read, one, samples, some)) for one, some in asked]
+        return {} if None in read else {k: v for found in read for k, v in (found or {}).items()}
 
     def replay(self, drawn: Drawn, pair: ParserQuestion) -> Replay | None:
         """Return the readings of the answer in pieces; ``None`` where the worker has failed."""
+        found = self._asked(lambda: self._worker.stream(self._tokens, [drawn.sample], [pair]))
+        return None if found is None else found[pair][0]
+
+    def _asked(self, question: Callable[[], T]) -> T | None:
+        """Return an answer of the worker; ``None`` where it has failed, or the run is over."""
         with self._lock:
             if time.monotonic() >= self.deadline:
                 return None
             try:
-                return self._worker.stream(self._tokens, [drawn.sample], [pair])[pair][0]
+                return question()
             except EngineError:
                 return None
 

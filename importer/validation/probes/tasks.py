@@ -184,7 +184,7 @@ LENGTH = 16  # tokens of a completion
 def _completion(ctx: Context) -> Outcome:
     """Request a few tokens more."""
     body = {"model": ctx.model, "prompt": TEXT, "max_tokens": LENGTH, **ctx.promise.client_sampling}
-    text = ctx.client.complete(body, ctx.log)
+    text = ctx.client.completion(body, ctx.log).content
     if not text.strip():
         return not_done("the model had nothing to add")
     return holding(f"went on {text.strip()[:80]!r}")
