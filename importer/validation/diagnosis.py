@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from importer.frozen import frozen
 from importer.reasons import Reason
@@ -75,6 +76,11 @@ def swallowing(reply: Reply) -> Fail:
     return differs(
         "an answer", "nothing", f"the {reply.usage.completion} tokens that are counted", Stage.PARSED
     )
+
+
+def miswritten(what: str, came: object, expected: object, need: Need, **more: Any) -> Fail:
+    """Return the fault of a chat template, as a comparison of its texts has it."""
+    return differs(what, came, expected, Stage.TEMPLATE, template(need), **more)
 
 
 def misread(what: str, came: object, expected: object) -> Fail:

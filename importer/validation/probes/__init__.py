@@ -16,11 +16,7 @@ from importer.validation.probes.chat import (
 from importer.validation.probes.ends import answer_ends
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.other_apis import other_paths
-from importer.validation.probes.prompt import (
-    prompt_rendered,
-    template_coverage,
-    tokenizer_whole,
-)
+from importer.validation.probes.prompt import prompt_rendered, template_coverage, tokenizer_whole
 from importer.validation.probes.reasoning import reasoning_apart, reasoning_off
 from importer.validation.probes.requests import malformed_requests, tool_choice
 from importer.validation.probes.sampling import request_options, sampling_arrives, structured_output

@@ -25,7 +25,7 @@ from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
 from importer.validation.context import Context, in_turn, together
-from importer.validation.diagnosis import ANOTHER_READ
+from importer.validation.diagnosis import ANOTHER_READ, miswritten
 from importer.validation.errors import ExchangeError, RequestRefused, TemplateRefusedError
 from importer.validation.expectations import (
     UNKNOWN_CONTEXT,
@@ -89,7 +89,6 @@ FORM = 6  # tokens: white space may differ
 TAKEN = ("messages", "tools", "add_generation_prompt", "continue_final_message", "bos_token", "eos_token")
 ANSWER = str(GREETED.messages[-1]["content"])
 RESULT_TOLD = replace(WEATHER_ANSWERED, messages=(*WEATHER_ANSWERED.messages, GREETED.messages[-1]))
-HEED_TURN = template(Need.HEED_GENERATION_PROMPT)
 NO = ("false", "no", "off")
 
 
@@ -180,7 +179,7 @@ def judge_turn(prompt: str, without_turn: str, history: str) -> Fail | None:
     header = history.removeprefix(prompt)
     if prompt != without_turn or not history.startswith(prompt) or not re.search(r"\w", header):
         return None
-    return differs("the end of a prompt", "no turn", quoted(header.strip()), Stage.TEMPLATE, HEED_TURN)
+    return miswritten("the end of a prompt", "no turn", quoted(header.strip()), Need.HEED_GENERATION_PROMPT)
 
 
 def judge_variables(unset: list[str]) -> Fail | None:
@@ -642,10 +641,7 @@ def judge_ends(text: str, opening: str, stops: Sequence[str]) -> Fail | None:
     before, new = beginnings(text, opening)
     behind = text.partition(answer)[2].partition(other)[0]
     if any(stop in before for stop in stops) and not any(stop in behind for stop in stops):
-        ends = template(Need.END_TURNS)
-        return differs(
-            "what stands behind an earlier answer", quoted(behind), "its end", Stage.TEMPLATE, ends
-        )
+        return miswritten("what stands behind an earlier answer", quoted(behind), "its end", Need.END_TURNS)
     return judge_beginnings(before, new)
 
 
@@ -661,10 +657,8 @@ def judge_tagged(text: str) -> Fail | None:
     lost = [part for part in parts if part not in text]
     if len(lost) != 1:
         return None
-    whole = template(Need.TAKE_THOUGHTS_OFF)
-    return differs(
-        "words beside a user's </think>", f"{quoted(lost[0])} is lost", None, Stage.TEMPLATE, whole
-    )
+    came = f"{quoted(lost[0])} is lost"
+    return miswritten("words beside a user's </think>", came, None, Need.TAKE_THOUGHTS_OFF)
 
 
 def judge_empty(called: str, empty: str) -> Fail | None:
@@ -672,8 +666,7 @@ def judge_empty(called: str, empty: str) -> Fail | None:
     with_some, with_none = (names_in_json(text) for text in (called, empty))
     if "find_events" not in with_some or not empty or "list_events" in with_none:
         return None
-    remedy = template(Need.WRITE_EMPTY)
-    return differs("a call without arguments", "no JSON", "JSON as other calls", Stage.TEMPLATE, remedy)
+    return miswritten("a call without arguments", "no JSON", "JSON as other calls", Need.WRITE_EMPTY)
 
 
 def judge_calls(between: str, stops: Sequence[str]) -> Fail | None:
@@ -705,15 +698,15 @@ def judge_beginnings(earlier: str, new: str) -> Fail | None:
     before, now = ("".join(without_thinking(part).casefold().split()) for part in (earlier, new))
     if before.startswith(now) or now.startswith(before):
         return None
-    return differs("the beginning of a new answer", quoted(new), quoted(earlier), Stage.TEMPLATE, ALIKE)
+    what = "the beginning of a new answer"
+    return miswritten(what, quoted(new), quoted(earlier), Need.BEGIN_TURNS_ALIKE)
 
 
 def judge_clock(first: str | None, later: str | None) -> Fail | None:
     """Judge a conversation, and the same one later on the same day; a date is no fault."""
     if later is None or later == first:
         return None
-    remedy = template(Need.NO_CLOCK)
-    return differs("a prompt, an hour later", "another", "the same, for a cache", Stage.TEMPLATE, remedy)
+    return miswritten("a prompt, an hour later", "another", "the same, for a cache", Need.NO_CLOCK)
 
 
 UNKNOWN = "<unk>"

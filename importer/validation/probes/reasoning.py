@@ -11,6 +11,7 @@ from importer.validation.diagnosis import (
     all_thought,
     endless,
     misread,
+    miswritten,
     only_streamed,
     streaming_fault,
     thought_shown,
@@ -34,7 +35,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.probe import probe
 from importer.validation.prompts import SUM, SUM_SILENT, SUM_THINKING
-from importer.validation.remedy import Need, Remedy, template
+from importer.validation.remedy import Need, Remedy
 from importer.validation.reply import Reply
 from importer.validation.tool_markup import closing_marker, thinking_markup, thinks
 
@@ -113,10 +114,8 @@ def inverted(thinking: str, silent: str) -> Fail | None:
     """
     if not _closes(thinking) or _closes(silent):
         return None
-    what, close = "the thinking block of a prompt", template(Need.CLOSE_BLOCK)
-    return differs(
-        what, "closed where it is asked to think", "where it is told not to", Stage.TEMPLATE, close
-    )
+    came, expected = "closed where it is asked to think", "where it is told not to"
+    return miswritten("the thinking block of a prompt", came, expected, Need.CLOSE_BLOCK)
 
 
 def _closes(rendered: str) -> bool:
@@ -132,7 +131,7 @@ def left_open(rendered: str) -> Fail | None:
     if marker is None or not rendered.strip().endswith(marker) or "/" in marker or "END" in marker:
         return None
     what = "the thinking block of a prompt, told not to think"
-    return differs(what, f"{marker} alone", "closed", Stage.TEMPLATE, template(Need.CLOSE_BLOCK))
+    return miswritten(what, f"{marker} alone", "closed", Need.CLOSE_BLOCK)
 
 
 def judge_reasoning_off(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:

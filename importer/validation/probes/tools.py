@@ -20,6 +20,7 @@ from importer.validation.diagnosis import (
     TOOLS,
     endless,
     left_out,
+    miswritten,
     swallowed,
     swallowing,
     unseen,
@@ -61,7 +62,7 @@ from importer.validation.prompts import (
     Message,
     Prompt,
 )
-from importer.validation.remedy import OTHER_TOOL_PARSER, Need, Remedy, template
+from importer.validation.remedy import OTHER_TOOL_PARSER, Need, Remedy
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.tool_markup import control_token, outside
 
@@ -259,8 +260,7 @@ def judge_rendered(text: str | None) -> Fail | None:
     lost = [word for word in BOTH_ANSWERED.expects if text and word not in text]
     if not lost or len(lost) == len(BOTH_ANSWERED.expects):
         return None
-    remedy = template(Need.RENDER_EVERY_RESULT)
-    return differs("results of two calls in the prompt", 1, 2, Stage.TEMPLATE, remedy)
+    return miswritten("results of two calls in the prompt", 1, 2, Need.RENDER_EVERY_RESULT)
 
 
 def judge_tool_result_turn(reply: Reply) -> Outcome:
@@ -326,10 +326,8 @@ def judge_null(null: int, empty: int) -> Fail | None:
     """Judge prompt tokens where the turn of a call has null as its text, and where it has an empty one."""
     if null == empty:
         return None
-    remedy = template(Need.WRITE_NULL_AS_NOTHING)
-    return differs(
-        "prompt_tokens where a call's content is null", null, empty, Stage.TEMPLATE, remedy, trials=2
-    )
+    what = "prompt_tokens where a call's content is null"
+    return miswritten(what, null, empty, Need.WRITE_NULL_AS_NOTHING, trials=2)
 
 
 def judge_call_history(rendered: str, written: str) -> Fail | None:
@@ -338,7 +336,7 @@ def judge_call_history(rendered: str, written: str) -> Fail | None:
         match = form.search(rendered)
         if match and written and not form.search(written):
             what, own = f"arguments of an earlier call, as {name}", "as the model writes them"
-            return differs(what, quoted(match.group()), own, Stage.TEMPLATE, template(Need.WRITE_ARGUMENTS))
+            return miswritten(what, quoted(match.group()), own, Need.WRITE_ARGUMENTS)
     return None
 
 
@@ -359,10 +357,8 @@ def judge_later(one: str | None, two: str | None, later: str | None, later_two: 
     """
     if None in (one, two, later, later_two) or one == two or later != later_two:
         return None
-    remedy = template(Need.SHOW_TOOLS)
-    return differs(
-        "a second tool, once one has answered", "left out of the prompt", None, Stage.TEMPLATE, remedy
-    )
+    what = "a second tool, once one has answered"
+    return miswritten(what, "left out of the prompt", None, Need.SHOW_TOOLS)
 
 
 def _later_turns(ctx: Context) -> Outcome:
