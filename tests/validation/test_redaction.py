@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from importer.validation.client import CUT, redacted, secrets_of, without
+from tests.validation.test_validation_reply import cut
 
 KEY = "sk-secret/of the-test"
 SECRETS = secrets_of([KEY])
-
-
-def cut(data: bytes, places: list[int]) -> list[bytes]:
-    borders = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
-    return [data[a:b] for a, b in pairwise(borders)]
 
 
 @given(st.text(max_size=30), st.text(max_size=30), st.lists(st.integers(0, 200), max_size=12))

@@ -29,9 +29,9 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
-from importer.validation.expectations import Expectations
-from importer.validation.explain import explained
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Pass, ProbeRow, Stage, reason_text
+from importer.validation.expectations import Expectations, always
+from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, reason_text
+from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
@@ -174,19 +174,6 @@ def test_an_engine_whose_threads_end_in_the_middle_is_one_row() -> None:
     assert len(later) > 3
 
 
-def test_the_death_of_an_engine_is_one_row() -> None:
-    died = Fail(Reason(AnswerFailure.DIED, says=as_reason("out of memory")), Stage.MACHINE)
-    broke = Fail(Reason(AnswerFailure.UNREACHABLE, problem="reset"), Stage.WHOLE)
-    rows = [ProbeRow("tool-call", "", Pass(as_reason("called")))]
-    rows += [
-        ProbeRow(name, "", one)
-        for name, one in (("plain-chat", broke), ("message-forms", died), ("other-paths", died))
-    ]
-    told = explained(rows)
-    assert [row.outcome.outcome for row in told] == ["pass", "inconclusive", "fail", "inconclusive"]
-    assert [row.outcome.follows for row in told] == [(), ("message-forms",), (), ("message-forms",)]
-
-
 @pytest.mark.parametrize(
     "error", [RequestRefused(500, "oops"), ReplyError(Reason(AnswerFailure.REPORTS_ERROR, says="oops"))]
 )
@@ -292,32 +279,18 @@ def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | 
     assert remedy(cause.by_proof(LOST, ctx)) == mend
 
 
-class Loud:
-    """A probe that fails while the engine complains."""
-
-    name, lesson, alone, tasks, feature, concerns, ability = "loud", ".", False, (), None, (), ""
-    of_model = False
-
-    def __init__(self, log: Path) -> None:
-        self.log = log
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        with self.log.open("a") as more:
-            more.write(TRACEBACK)
-        raise RequestRefused(500, "oops")
-
-
 def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> None:
     log = tmp_path / "engine.log"
     log.write_text("WARNING: before\n")
-    bench = context(journal=Journal(log, lambda: True))
+
+    def complain(_ctx: Context) -> Outcome:
+        with log.open("a") as more:
+            more.write(TRACEBACK)
+        raise RequestRefused(500, "oops")
+
     with server(say(http(BODY))) as url:
-        rows = probe(
-            Context(bench.promise, "m", Client(url), journal=bench.journal), [Loud(log)], lambda _: None
-        )
+        bench = Context(Expectations(), "m", Client(url), journal=Journal(log, lambda: True))
+        rows = probe(bench, [Probe("loud", ".", always, complain)], silent)
     assert words(rows[0].outcome).endswith("ValueError: shapes (3,4) and (5,) do not fit")
     assert "Traceback" in rows[0].log
     assert "before" not in rows[0].log

@@ -16,13 +16,12 @@ from importer.document.document import Document
 from importer.errors import UsageError
 from importer.progress import Step
 from importer.validation import client as client_module
-from importer.validation.alternate_forms import text_of
 from importer.validation.client import Client, Exchange, trim
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, ReplyError, RequestRefused, ServerUnreachable, TimedOut
-from importer.validation.expectations import Expectations
+from importer.validation.expectations import always
 from importer.validation.outcome import Outcome, Pass
-from importer.validation.probe import ProbeOptions
+from importer.validation.probe import Probe, ProbeOptions
 from importer.validation.probes import PROBES
 from importer.validation.probes.chat import QUESTIONS, plain_chat
 from importer.validation.probes.requests import malformed_requests
@@ -30,7 +29,7 @@ from importer.validation.probes.sampling import sampling_arrives
 from importer.validation.probes.server import health, model_listed
 from importer.validation.remote import the_model
 from importer.validation.run import validate
-from importer.validation.turn_forms import FORMS, variants
+from importer.validation.turn_forms import FORMS, text_of, variants
 from tests.dripping import DRIPS, dripping
 from tests.facts import as_reason
 from tests.openai_api import api
@@ -287,6 +286,9 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
     assert (steps[-1], figures[-1]["done"]) == ("stopping the engine", 3)
     assert [o["probe"] for o in data["outcomes"]] == ["health", "model-listed", "plain-chat", "stops-cleanly"]
     assert [o["outcome"] for o in data["outcomes"]] == ["pass", "fail", "pass", "pass"]
+    first = data["outcomes"][0]
+    assert (first["trials"], first["agreed"], first["interval"], first["log"]) == (1, 1, [0.207, 1.0], "")
+    assert first["seconds"] >= 0.05
     assert data["outcomes"][2]["exchanges"][0]["body"] == BODY.decode()
     assert data["outcomes"][2]["lesson"] == plain_chat.lesson
     assert data["engine"] == {"name": "mlx", "version": "1"}
@@ -295,48 +297,26 @@ def test_the_report_keeps_order_evidence_and_time() -> None:
     assert json.loads(json.dumps(data)) == data
 
 
-class Waiting:
-    """A probe whose answer comes when the test lets it."""
+def test_an_interrupt_waits_for_no_answer() -> None:
+    begun, over, let = threading.Event(), threading.Event(), threading.Event()
 
-    name, lesson, alone, tasks, feature, ability = "waiting", ".", False, (), None, ""
-
-    def __init__(self) -> None:
-        self.begun, self.over, self.let = threading.Event(), threading.Event(), threading.Event()
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        self.begun.set()
-        self.let.wait(PATIENCE)
-        self.over.set()
+    def wait(_ctx: Context) -> Outcome:
+        begun.set()
+        let.wait(PATIENCE)
+        over.set()
         return Pass(as_reason("answered at last"))
 
-
-class Interrupting:
-    """A probe during which the user stops it all."""
-
-    name, lesson, alone, tasks, feature, ability = "interrupting", ".", False, (), None, ""
-
-    def __init__(self, other: Waiting) -> None:
-        self.other = other
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        self.other.begun.wait(PATIENCE)
+    def interrupt(_ctx: Context) -> Outcome:
+        begun.wait(PATIENCE)
         raise KeyboardInterrupt
 
-
-def test_an_interrupt_waits_for_no_answer() -> None:
-    waiting = Waiting()
+    probes = [health, Probe("interrupting", ".", always, interrupt), Probe("waiting", ".", always, wait)]
     with server(say(http(BODY))) as url:
         with pytest.raises(KeyboardInterrupt):
-            validate(DOCUMENT, Running(url), options=ProbeOptions([health, Interrupting(waiting), waiting]))
-        assert not waiting.over.is_set()
-        waiting.let.set()
-        assert waiting.over.wait(PATIENCE)
+            validate(DOCUMENT, Running(url), options=ProbeOptions(probes))
+        assert not over.is_set()
+        let.set()
+        assert over.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(

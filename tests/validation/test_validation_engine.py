@@ -13,32 +13,22 @@ from importer.validation.outcome import Report
 from importer.validation.probes import PROBES
 from importer.validation.run import validate
 from tests.judging import words
-from tests.validation.test_validation_raw_engine import compare, running
+from tests.validation.test_validation_client import by_name
+from tests.validation.test_validation_raw_engine import compare, document, running
 
 pytestmark = pytest.mark.engine
 
-DOCUMENT = {
-    "name": "demo",
-    "backend": "mlx",
-    "parameters": {"model": "./model", "temperature": 0.0},
-    "options": ["tool_parser:json_tools", "reasoning_parser:think"],
-    "max_model_len": 600,
-}
+DOCUMENT = document("mlx", "tool_parser:json_tools", "reasoning_parser:think")
 # The model chats, and mlx-lm's server has none of the others; nobody renders here, or has the tokenizer.
 APART = (
     "files-as-imported", "task-output", "prompt-rendered", "template-coverage", "tokenizer-whole",
     "request-options", "structured-output", "tool-choice", "other-paths",
 )  # fmt: skip
-Found = dict[str, tuple[str, str | None]]
 
 
 def run(engine: Installed, document: dict[str, object] = DOCUMENT) -> Report:
     with serve(get("mlx"), engine.python, document, MODEL) as served:
         return validate(document, served, offers=get("mlx").offers)
-
-
-def found(report: Report) -> Found:
-    return {row.probe: (row.outcome.outcome, row.outcome.attribution) for row in report.rows}
 
 
 def why(report: Report) -> str:
@@ -51,7 +41,7 @@ def test_the_demo_model_passes_every_probe(mlx_engine: Installed) -> None:
         compare(ctx)
         report = validate(DOCUMENT, served, offers=get("mlx").offers)
     names = [*(probe.name for probe in PROBES if probe.name not in APART), "stops-cleanly"]
-    by_probe = found(report)
+    by_probe = by_name(report)
     assert [by_probe.pop(name) for name in APART] == [("not-applicable", None)] * len(APART)
     assert by_probe == dict.fromkeys(names, ("pass", None)), why(report)
     assert report.passed
@@ -71,7 +61,7 @@ def test_a_base_model_is_asked_to_go_on_and_nothing_else(mlx_engine: Installed) 
 @pytest.mark.nightly
 def test_what_the_document_does_not_promise_is_not_asked_for(mlx_engine: Installed) -> None:
     report = run(mlx_engine, DOCUMENT | {"options": []})
-    by_probe = found(report)
+    by_probe = by_name(report)
     promise = promise_of(DOCUMENT | {"options": []}, get("mlx").offers)
     unasked = {probe.name for probe in PROBES if probe.needs(promise)}
     assert {"tool-call", "task-output"} < unasked

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from importer.hub import local
 from importer.validation.client import MAX_BODY, Client, Exchange, bounded
 from importer.validation.context import Context, holds
 from importer.validation.errors import RequestRefused
-from importer.validation.expectations import Expectations
+from importer.validation.expectations import Expectations, always
 from importer.validation.outcome import Inconclusive, NotApplicable, Outcome, Pass, Stage, wilson
 from importer.validation.probe import Probe, ProbeOptions, Run
 from importer.validation.probes.ends import _long_prompt
@@ -63,28 +63,17 @@ def test_trials_are_counted_with_those_that_agreed(monkeypatch: pytest.MonkeyPat
     assert (outcome.outcome, outcome.trials, outcome.agreeing) == ("pass", 3, 1)
 
 
-class Slow:
-    """A probe that says when it ran."""
-
-    lesson, tasks, feature, concerns, ability = ".", (), None, (), ""
-
-    def __init__(self, name: str, spans: list[tuple[str, float, float]], *, alone: bool) -> None:
-        self.name, self.alone, self.spans = name, alone, spans
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        begun = time.monotonic()
-        time.sleep(0.05)
-        self.spans.append((self.name, begun, time.monotonic()))
-        return Pass(as_reason("ran"))
-
-
 def test_what_measures_runs_after_the_others_and_with_nothing_beside_it() -> None:
     spans: list[tuple[str, float, float]] = []
     names = ("one", "first", "two", "second", "three")
-    probes: list[Probe] = [Slow(n, spans, alone=n in ("first", "second")) for n in names]
+
+    def run(_ctx: Context, name: str) -> Outcome:
+        begun = time.monotonic()
+        time.sleep(0.05)
+        spans.append((name, begun, time.monotonic()))
+        return Pass(as_reason("ran"))
+
+    probes = [Probe(n, ".", always, partial(run, name=n), alone=n in ("first", "second")) for n in names]
     with server(say(http(BODY))) as url:
         report = validate(DOCUMENT, Running(url), options=ProbeOptions([health, *probes]))
     assert [row.probe for row in report.rows] == ["health", *names, "stops-cleanly"]
@@ -93,18 +82,6 @@ def test_what_measures_runs_after_the_others_and_with_nothing_beside_it() -> Non
     assert max(times[n][1] for n in ("one", "two", "three")) <= times["first"][0]
     assert times["first"][1] <= times["second"][0]
     assert all(row.seconds >= 0.05 for row in report.rows if row.probe in names)
-
-
-def test_a_row_says_trials_interval_and_time() -> None:
-    def answer(connection: socket.socket) -> None:
-        time.sleep(0.05)
-        connection.sendall(http(BODY))
-
-    with server(answer) as url:
-        rows = validate(DOCUMENT, Running(url), options=ProbeOptions([health])).to_json()["outcomes"]
-    assert (rows[0]["trials"], rows[0]["agreed"], rows[0]["interval"]) == (1, 1, [0.207, 1.0])
-    assert rows[0]["seconds"] >= 0.05
-    assert rows[0]["log"] == ""
 
 
 def test_long_requests_are_kept_in_part() -> None:
@@ -168,23 +145,14 @@ def test_what_is_shown_must_be_left_of_what_was_written(written: str, shown: str
     assert holds(written, shown) is fits
 
 
-class Busy:
-    """A probe with many exchanges."""
-
-    name, lesson, alone, tasks, feature, concerns, ability = "busy", ".", False, (), None, (), ""
-
-    def needs(self, promise: Expectations, /) -> None:
-        return None
-
-    def run(self, ctx: Context, /) -> Outcome:
-        for number in range(100):
-            ctx.log.append(Exchange("POST", f"/{number}"))
+def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
+    def run(ctx: Context) -> Outcome:
+        ctx.log.extend(Exchange("POST", f"/{number}") for number in range(100))
         return Pass(as_reason("done"))
 
-
-def test_of_many_exchanges_the_first_and_the_last_are_kept() -> None:
     with server(say(http(BODY))) as url:
-        (row,) = probe(Context(Expectations(), "m", Client(url)), [Busy()], lambda _: None)
+        busy = Probe("busy", ".", always, run)
+        (row,) = probe(Context(Expectations(), "m", Client(url)), [busy], lambda _: None)
     paths = [e["path"] for e in row.outcome.evidence]
     assert (len(paths), paths[0], paths[19], paths[20], paths[-1]) == (40, "/0", "/19", "/80", "/99")
 

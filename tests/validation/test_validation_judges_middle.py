@@ -18,10 +18,8 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.explain import explained
 from importer.validation.mutations import Alteration
-from importer.validation.outcome import Fail, Pass, ProbeRow, Stage
-from importer.validation.probes.chat import judge_missed, simple_answers
+from importer.validation.outcome import Pass
 from importer.validation.probes.prompt import (
     Sent,
     _chosen,
@@ -30,16 +28,14 @@ from importer.validation.probes.prompt import (
     _reordered,
     explanation,
     numbers_of,
-    prompt_rendered,
     tokens_of,
 )
-from importer.validation.probes.sampling import judge_limit, judge_streamed, options_kept, request_options
+from importer.validation.probes.sampling import judge_limit, judge_streamed, options_kept
 from importer.validation.prompts import NoncePrompt, Part
 from importer.validation.remedy import Remedy
 from importer.validation.rendering import PromptRendering
 from importer.validation.reply import Reply, Usage
 from importer.validation.tokens import Word, repeats, reply_letters, request
-from tests.facts import as_reason
 from tests.judging import words
 
 ONE, OTHER = Word(7, " weather"), Word(9, "Zo\u00eb")
@@ -99,19 +95,6 @@ def test_a_long_stream_comes_whole(reply: Reply, remedy: Remedy | None) -> None:
 )
 def test_a_busy_machine_holds_no_stream_back(seconds: float, silent: float, held: bool) -> None:
     assert options_kept(seconds, silent) is held
-
-
-def test_one_cause_explains_what_follows_from_it() -> None:
-    noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
-    crossed = as_reason("another client's answer")
-    for probe, stage, reason, remedy in (
-        (request_options, Stage.GATEWAY, crossed, Remedy.ANSWERS_UNALTERED),
-        (request_options, Stage.WHOLE, as_reason("it is cut"), Remedy.NO_CAP),
-        (prompt_rendered, Stage.MESSAGES, as_reason("other tokens"), Remedy.REQUESTS_UNALTERED),
-    ):
-        cause = Fail(reason, stage, Reason(remedy))
-        told = explained([noise, ProbeRow(probe.name, "", cause)])[0].outcome
-        assert (told.attribution, told.follows) == ("engine", (probe.name,))
 
 
 def sent(part: Part, size: int, **more: object) -> Sent:

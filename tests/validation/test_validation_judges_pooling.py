@@ -14,7 +14,6 @@ from importer.validation.probes.tasks import (
     RATE,
     judge_embedding,
     judge_rerank,
-    judge_rows,
     scores,
     tone,
     vectors,
@@ -36,6 +35,8 @@ A, B = [0.6, 0.8], [0.8, 0.6]
         ([A, B, B], (2, True), "fail engine"),
         ([A, A, A], (2, True), "fail model"),
         ([A, [math.nan, 1.0], A], (2, True), "fail model"),
+        ([A, [None, 1.0], A], (2, True), "fail model"),
+        ([[0.5], [0.1], [0.6]], (None, None), "fail engine"),
         ([[3.0, 4.0], B, [3.0, 4.0]], (2, True), "fail configuration"),
         ([[3.0, 4.0], B, [3.0, 4.0]], (2, False), "pass"),
     ],
@@ -60,22 +61,6 @@ RIGHT = [(1, 0.9), (2, 0.2), (0, 0.1)]
 )
 def test_scores(first: list[tuple[int, float]], again: list[tuple[int, float]], expected: str) -> None:
     assert verdict(judge_rerank(first, again)) == expected
-
-
-@pytest.mark.parametrize(
-    ("rows", "labels", "expected"),
-    [
-        ([A, B, A], 2, "pass"),
-        ([A, B, A], None, "pass"),
-        ([A, B, A], 3, "fail configuration"),
-        ([A, B], 2, "fail engine"),
-        ([A, B, B], 2, "fail engine"),
-        ([[0.5], [0.1], [0.6]], None, "fail engine"),
-        ([A, [None, 1.0], A], 2, "fail model"),
-    ],
-)
-def test_classes(rows: list[object], labels: int | None, expected: str) -> None:
-    assert verdict(judge_rows(rows, labels)) == expected
 
 
 def test_answers_of_another_shape_hold_nothing() -> None:

@@ -10,33 +10,17 @@ import pytest
 from importer.reasons import Reason
 from importer.validation import cause, other_apis
 from importer.validation.context import Shared, ask_both_ways
-from importer.validation.explain import explained, of_ability
+from importer.validation.explain import of_ability
 from importer.validation.outcome import Fail, Inconclusive, NotShown, Outcome, Pass, ProbeRow, Report, Stage
 from importer.validation.probe import Probe
 from importer.validation.probes import every
 from importer.validation.probes.chat import judge_log_probabilities, no_special_tokens, simple_answers
-from importer.validation.probes.server import files_as_imported
 from importer.validation.probes.tools import tool_call
 from importer.validation.prompts import GREETING, NAME_RECALL
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
 from importer.validation.reply import Reply, Usage, other_bytes
 from tests.facts import as_reason
-from tests.judging import asked, remedy, said, verdict, words
-from tests.validation.test_validation_judges_turns import closed
-
-assert closed  # a fixture: what was opened is closed again
-
-
-def test_what_a_model_writes_otherwise_is_explained_by_other_files() -> None:
-    files = Fail(
-        as_reason("of tokenizer.json …"), Stage.START, Reason(Remedy.PUT_BACK, files=("tokenizer.json",))
-    )
-    call = Fail(as_reason("the parser lost it"), Stage.TEMPLATE, Reason(Remedy.OWN_TEMPLATE, parser="hermes"))
-    rows = [ProbeRow(files_as_imported.name, "", files), ProbeRow(tool_call.name, "", call)]
-    told = explained(rows)[1].outcome
-    assert isinstance(told, Fail)
-    assert remedy(told) == remedy(files)
-    assert explained(rows[1:])[0].outcome == call
+from tests.judging import asked, said, verdict, words
 
 
 def test_what_a_model_does_not_do_is_a_figure_and_damaged_weights_are_a_fault() -> None:

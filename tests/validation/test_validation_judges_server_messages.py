@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -154,10 +155,8 @@ def test_events_go_by_their_names() -> None:
 def test_nothing_else_is_raised(order: list[int], junk: bytes) -> None:
     for body in (wire([GOOD[i] for i in order]), junk, b"data: " + junk):
         for read in (other_apis.from_events, other_apis.from_message):
-            try:
+            with suppress(ReplyError):
                 read(body)
-            except ReplyError:
-                continue
 
 
 def test_the_request_has_the_formats_shape() -> None:

@@ -16,15 +16,11 @@ from importer.validation.probes.chat import judge_log_probabilities, leak, token
 from importer.validation.probes.ends import _stop_strings, judge_reasoning_cut, judge_stop_strings
 from importer.validation.probes.sampling import judge_structured_output, sampling_arrives, shape
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, Prompt
-from importer.validation.reply import Reply, Usage
+from importer.validation.reply import Reply
 from tests.facts import as_reason
-from tests.judging import verdict, words
+from tests.judging import said, verdict, words
 
 COUNTED = Reply("One, two, three, four, five.", finish_reason="stop")
-
-
-def said(content: str, finish: str = "stop", *, reasoning: str = "", usage: Usage = Usage()) -> Reply:  # noqa: B008
-    return Reply(content, reasoning, (), finish, usage)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +121,7 @@ def token(text: str, logprob: Any = -0.1, *top: tuple[str, float]) -> dict[str, 
     ],
 )
 def test_log_probabilities(entries: tuple[Any, ...], expected: str) -> None:
-    reply = replace(said("Hello!", usage=Usage(11, 2)), logprobs=entries)
+    reply = replace(said("Hello!", wrote=2), logprobs=entries)
     assert verdict(judge_log_probabilities(reply)) == expected
 
 

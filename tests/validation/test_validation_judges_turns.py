@@ -20,39 +20,32 @@ from importer.reasons import Reason
 from importer.validation import cause, diagnosis
 from importer.validation.client import Client
 from importer.validation.context import Context
-from importer.validation.errors import AnswerFailure, RequestRefused, ServerUnreachable
+from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.explain import explained
 from importer.validation.outcome import (
     Fail,
     Inconclusive,
     NotApplicable,
     Outcome,
     Pass,
-    ProbeRow,
     Stage,
-    differs,
 )
 from importer.validation.probe import Rests
-from importer.validation.probes.chat import judge_missed, simple_answers
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
     _turns,
     judge_template_coverage,
     judge_tokenizer,
-    prompt_rendered,
     template_coverage,
-    tokenizer_whole,
 )
-from importer.validation.probes.server import settings_read_back
 from importer.validation.prompts import SYSTEM
-from importer.validation.remedy import Need, Remedy, template
+from importer.validation.remedy import Need
 from importer.validation.rendering import PromptRendering
-from importer.validation.tokens import KINDS, OWN, TEXT
+from importer.validation.tokens import KINDS, TEXT
 from tests.analysing import analysed
 from tests.coverage_faults import FAULTS
 from tests.facts import as_reason
-from tests.judging import remedy, words
+from tests.judging import words
 from tests.models.formats import FORMATS
 from tests.tiers import one_of_each
 
@@ -188,51 +181,6 @@ def test_another_template_than_the_proved_one_is_told_and_the_model_is_not_to_bl
         assert cause.by_proof(declined, asked).attribution == part
 
 
-def tokenized(back: str, sampled: int = 0, reached: int = 0) -> tokenizer.Tokenized:
-    """What came back of a text, and of those of all kinds."""
-    return tokenizer.Tokenized((back, "", KINDS, ""), sampled, reached)
-
-
-def test_an_engine_is_not_blamed_for_answers_to_another_template_or_tokenizer() -> None:
-    def row(name: str, outcome: Outcome) -> ProbeRow:
-        return ProbeRow(name, "", outcome)
-
-    engines = row("no-tool-needed", Fail(as_reason("finish_reason is 'tool_calls', not 'stop'"), Stage.WHOLE))
-    models = row("plain-chat", Inconclusive(as_reason("the answer is empty"), Stage.DRAWN))
-    own = row("stops-cleanly", Fail(as_reason("the port is taken"), Stage.WHOLE))
-    for first in (
-        row(prompt_rendered.name, Fail(as_reason("another"), Stage.TEMPLATE, Reason(Remedy.IMPORT_AGAIN))),
-        row(tokenizer_whole.name, judge_tokenizer(tokenized("say hello to zoe, from koln!"))),
-    ):
-        told = explained([first, engines, models, own])
-        assert [r.outcome.attribution for r in told] == ["configuration"] * 3 + ["engine"]
-
-
-def test_a_parser_read_from_answers_follows_answers_that_are_noise() -> None:
-    noise = ProbeRow(simple_answers.name, "", Fail(as_reason("3 of 3 are wrong"), Stage.TOKENS, OWN))
-    parser = differs("the tool parser", "another", "hermes", Stage.PARSED, Reason(Remedy.CHOOSE_TOOL_PARSER))
-    assert explained([noise, ProbeRow(settings_read_back.name, "", parser)])[1].outcome.remedy == OWN
-    other = Fail(as_reason("it runs with another"), Stage.START, Reason(Remedy.CHOOSE_TOOL_PARSER))
-    reported = ProbeRow(settings_read_back.name, "", other)
-    assert explained([noise, reported])[1] == reported
-
-
-def test_a_model_that_is_not_asked_what_was_said_is_not_to_blame() -> None:
-    noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
-    other = ProbeRow(
-        "tool-call", "", Inconclusive(as_reason("the model answered without a call"), Stage.DRAWN)
-    )
-    for name, mend, part in (
-        ("bare", template(Need.RENDER_EVERYTHING), "configuration"),
-        ("several-rounds", template(Need.RENDER_EVERYTHING), "model"),  # an ordinary chat is whole
-        ("bare", template(Need.NO_CLOCK), "model"),
-    ):
-        gone = Fail(as_reason("it is not there"), Stage.TEMPLATE, mend, within=(name,))
-        lost = ProbeRow(template_coverage.name, "", gone)
-        told = explained([noise, lost, other])
-        assert [row.outcome.attribution for row in (told[0], told[2])] == [part, part]
-
-
 @pytest.mark.engine
 @pytest.mark.slow
 def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
@@ -247,31 +195,3 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         found = tokenizer.asker(python, tmp_path)((TEXT, TEXT, KINDS, TEXT))
         assert found is not None
         assert isinstance(judge_tokenizer(found), Fail)
-
-
-def test_arguments_encoded_twice_are_no_objects_for_anthropic() -> None:
-    twice = Fail(as_reason("the arguments are encoded twice"), Stage.DRAWN, Reason(Remedy.DECODE_ONCE_MORE))
-    refused = RequestRefused(400, "input should be a dictionary").outcome()
-    rows = [ProbeRow("tool-call", "", twice), ProbeRow("messages", "", refused)]
-    told = explained(rows)[1].outcome
-    assert isinstance(told, Fail)
-    assert (told.attribution, remedy(told)) == (twice.attribution, remedy(twice))
-    assert explained(rows[1:])[0].outcome == refused
-
-
-def test_a_template_that_loses_turns_explains_an_engine_that_dies_of_it() -> None:
-    lost = Fail(
-        as_reason("what the user said is not in the prompt"),
-        Stage.TEMPLATE,
-        template(Need.RENDER_EVERYTHING),
-        within=("bare",),
-    )
-    gone = ServerUnreachable(Reason(AnswerFailure.UNREACHABLE, problem="refused"))
-    rows = [
-        ProbeRow(template_coverage.name, "", lost),
-        ProbeRow(simple_answers.name, "", RequestRefused(500, "it met an issue").outcome()),
-        ProbeRow("message-forms", "", gone.outcome()),
-        ProbeRow("tool-call", "", gone.outcome()),
-    ]
-    assert {row.outcome.attribution for row in explained(rows)} == {"configuration"}
-    assert {row.outcome.attribution for row in explained(rows[1:])} == {"engine"}

@@ -116,20 +116,13 @@ def test_an_event_without_its_blank_line_counts_at_the_end() -> None:
     assert from_stream([body]) == EXPECTED
 
 
+short = st.text(max_size=5)
+parts = st.builds(ToolCall, st.integers(0, 2), id=st.just(""), name=short, arguments=short)
 deltas = st.builds(
     Delta,
-    content=st.text(max_size=5),
-    reasoning=st.text(max_size=5),
-    tool_calls=st.lists(
-        st.builds(
-            ToolCall,
-            st.integers(0, 2),
-            id=st.just(""),
-            name=st.text(max_size=3),
-            arguments=st.text(max_size=5),
-        ),
-        max_size=3,
-    ).map(tuple),
+    content=short,
+    reasoning=short,
+    tool_calls=st.lists(parts, max_size=3).map(tuple),
     logprobs=st.lists(st.integers(), max_size=2).map(tuple),
 )
 
@@ -144,29 +137,12 @@ def test_assembling_in_two_steps_is_assembling_once(parts: list[Delta], at: int)
     assert joined == assemble(parts)
 
 
+KEYS = [
+    "choices", "delta", "message", "tool_calls", "function", "content", "usage", "index", "error", "logprobs",
+]  # fmt: skip
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    "choices",
-                    "delta",
-                    "message",
-                    "tool_calls",
-                    "function",
-                    "content",
-                    "usage",
-                    "index",
-                    "error",
-                    "logprobs",
-                ]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
     max_leaves=12,
 )
 

@@ -9,24 +9,18 @@ from typing import Any
 
 import pytest
 
-from importer.reasons import Reason
 from importer.validation import failures
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import AnswerFailure, ReplyError, RequestRefused, ServerUnreachable
 from importer.validation.expectations import Expectations
-from importer.validation.explain import explained
-from importer.validation.outcome import PART, Fail, ProbeRow, Stage
-from importer.validation.probes.chat import judge_missed, simple_answers
-from importer.validation.probes.prompt import prompt_rendered
-from importer.validation.probes.sampling import request_options
+from importer.validation.outcome import Stage
 from importer.validation.probes.server import LONG
 from importer.validation.probes.server import counted as counts
 from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.remedy import Remedy
 from importer.validation.reply import Reply, Usage, from_stream, from_whole
-from tests.facts import as_reason
 from tests.scripted import Request, serve
 
 HELLO = ({"content": "hello"}, "stop")
@@ -155,18 +149,6 @@ def test_a_prompt_of_no_token_is_not_counted_and_an_answer_of_nothing_is_a_failu
     with pytest.raises(ReplyError) as caught:
         counting.ask(GREETING)
     assert caught.value.reason.kind is AnswerFailure.NOTHING
-
-
-@pytest.mark.parametrize("remedy", [Remedy.SERVERS_ALIKE, Remedy.ONE_TEMPLATE])
-def test_every_answer_follows_from_servers_that_differ_and_from_a_start(remedy: Remedy) -> None:
-    stage = Stage.GATEWAY if remedy is Remedy.SERVERS_ALIKE else Stage.TEMPLATE
-    shown = Fail(as_reason("prompt"), stage, Reason(remedy, files=("x",)))
-    crossed = Fail(as_reason("crossed"), Stage.SAMPLED, Reason(Remedy.ANSWERS_UNALTERED))
-    noise = ProbeRow(simple_answers.name, "", judge_missed(3, 3))
-    rows = [ProbeRow(prompt_rendered.name, "", shown), ProbeRow(request_options.name, "", crossed), noise]
-    traced = explained(rows)
-    assert {row.outcome.attribution for row in traced} == {PART[stage]}
-    assert [row.outcome.follows for row in traced[1:]] == [(prompt_rendered.name,)] * 2
 
 
 @pytest.mark.parametrize("streamed", [False, True])
