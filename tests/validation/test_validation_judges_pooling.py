@@ -10,14 +10,7 @@ import pytest
 
 from importer.validation.expectations import Expectations
 from importer.validation.probes import PROBES
-from importer.validation.probes.tasks import (
-    RATE,
-    judge_embedding,
-    judge_rerank,
-    scores,
-    tone,
-    vectors,
-)
+from importer.validation.probes.tasks import RATE, judge_embedding, judge_rerank, scores, tone, vectors
 from tests.judging import verdict
 
 A, B = [0.6, 0.8], [0.8, 0.6]

@@ -22,14 +22,7 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import (
-    Fail,
-    Inconclusive,
-    NotApplicable,
-    Outcome,
-    Pass,
-    Stage,
-)
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
 from importer.validation.probe import Rests
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
