@@ -18,7 +18,6 @@ from importer.memory.devices import GIB, Device, Kind, of_kind
 NAME = "this machine"
 SECONDS = 10.0  # limit for nvidia-smi
 MIB = 2**20
-FREE = ("--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits")
 HELD_BACK = 0.985  # of the memory on the card, where the driver does not report its own share
 STATUS = Path("/proc/self/status")
 NODES = Path("/sys/devices/system/node")
@@ -82,36 +81,21 @@ def node_memory() -> list[int]:
 @cache
 def _cards() -> Device | None:
     """Return the cards of one model; of several models, the one with the most memory together."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return None
     for fields in ("name,memory.total,memory.reserved,compute_cap,memory.free", "name,memory.total"):
-        table = _ask([program, *_visible(), f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
-        if table:
+        if table := _queried(fields):
             return read_cards(table, total_memory())
     return None
 
 
 def cards_named() -> list[tuple[str, str]]:
     """Return name and driver of each card that is not hidden; none without nvidia-smi."""
-    program = shutil.which("nvidia-smi")
-    fields = "--query-gpu=name,driver_version"
-    table = _ask([program, *_visible(), fields, "--format=csv,noheader"]) if program is not None else ""
-    cells = [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
-    return [(row[0], row[1]) for row in cells if len(row) == 2]
+    return [(row[0], row[1]) for row in _rows(_queried("name,driver_version")) if len(row) == 2]
 
 
 def card_memory() -> list[tuple[int, int]]:
     """Return free and total bytes of each card that is not hidden; none without nvidia-smi."""
-    program = shutil.which("nvidia-smi")
-    table = _ask([program, *_visible(), *FREE]) if program is not None else ""
-    cells = [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
-    return [(int(c[0]) * MIB, int(c[1]) * MIB) for c in cells if len(c) == 2 and all(map(str.isdecimal, c))]
-
-
-def _visible() -> list[str]:
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return [f"--id={visible}"] if re.fullmatch(r"[\w-]+(,[\w-]+)*", visible, re.ASCII) else []
+    rows = _rows(_queried("memory.free,memory.total"))
+    return [(int(c[0]) * MIB, int(c[1]) * MIB) for c in rows if len(c) == 2 and all(map(str.isdecimal, c))]
 
 
 def read_cards(text: str, system: int) -> Device | None:
@@ -120,7 +104,7 @@ def read_cards(text: str, system: int) -> Device | None:
     """
     counts: Counter[tuple[str, int, str | None]] = Counter()
     unused: dict[tuple[str, int, str | None], int] = {}
-    for cells in ([cell.strip() for cell in line.split(",")] for line in text.splitlines()):
+    for cells in _rows(text):
         if len(cells) < 2:  # not a line of the table
             continue
         name, total, *more = cells
@@ -142,13 +126,22 @@ def read_cards(text: str, system: int) -> Device | None:
     return replace(device, free=unused.get(one))
 
 
-def _ask(argv: list[str]) -> str:
-    """Return the output of a program; empty where it fails."""
+def _queried(fields: str) -> str:
+    """Return the table of nvidia-smi for the cards that are not hidden; empty where it fails or is absent."""
+    program, visible = shutil.which("nvidia-smi"), os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    chosen = [f"--id={visible}"] if re.fullmatch(r"[\w-]+(,[\w-]+)*", visible, re.ASCII) else []
+    if program is None:
+        return ""
     try:
+        argv = [program, *chosen, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
         done = launcher.run(argv, Purpose.SYSTEM, seconds=SECONDS)
     except OSError:
         return ""
     return done.output if done.code == 0 else ""
+
+
+def _rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split(",")] for line in table.splitlines()]
 
 
 def _number(path: Path) -> int | None:

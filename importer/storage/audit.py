@@ -26,10 +26,7 @@ class AuditContext:
 
 
 def record(
-    connection: Connection,
-    context: AuditContext,
-    subject: str | None,
-    details: Mapping[str, object],
+    connection: Connection, context: AuditContext, subject: str | None, details: Mapping[str, object]
 ) -> None:
     """Add an entry, in the transaction of the change itself."""
     beside = {"why": context.why, "address": context.address}
