@@ -25,7 +25,8 @@ from importer.chat_template.tool_calls import find_form
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.decisions.decision import Target
 from importer.engines import get, install
-from importer.engines.parsers import RENDERING, ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
+from importer.engines.tokens import RENDERING, Tokens
 from importer.proof.cache import cached
 from importer.proof.prompts import Ours, compare
 from importer.proof.prove import prove

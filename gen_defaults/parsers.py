@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from importer.chat_template.samples import Sample, Tool
 from importer.engines import parser_sources, registries
 from importer.engines.parser_worker.parts import PARTS
-from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker
 from importer.engines.registries import EngineParser
+from importer.engines.tokens import Tokens
 from importer.errors import ImporterError
 from importer.sentences import render
 

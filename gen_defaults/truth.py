@@ -24,7 +24,7 @@ from importer.app.session import ImportSession
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Preferences, Target
 from importer.engines import registries
-from importer.engines.parsers import Tokens
+from importer.engines.tokens import Tokens
 from importer.errors import ImporterError
 from importer.hub import local
 from importer.hub.snapshot import Snapshot

@@ -18,7 +18,7 @@ from importer.app.request import OPTIONS, ImportOptions
 from importer.app.session import ImportSession
 from importer.config import now
 from importer.document.attention import Attention
-from importer.document.build import to_text
+from importer.document.build_text import to_text
 from importer.document.document import Document
 from importer.document.name_allocator import Names
 from importer.document.receipt import Receipt, ReviewEntry

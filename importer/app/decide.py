@@ -31,7 +31,7 @@ from importer.reasons import Reason
 from importer.signals.evidence import Evidence
 
 if TYPE_CHECKING:
-    from importer.engines.parsers import Tokens
+    from importer.engines.tokens import Tokens
 
 
 @frozen
@@ -169,6 +169,8 @@ def fit(
 
 def measured_by(request: ImportRequest, snapshot: Snapshot, target: Target) -> Measured | None:
     """Return the measurement of a request, where it is of this commit and of this version of the engine."""
+    if not request.measured:
+        return None
     try:
         found = Measured.from_json(request.measured)
     except ValueError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from importer.decisions.decision import Chosen, Decision
-from importer.document.receipt import Receipt
 from importer.memory.engine_keys import FitRequest
+
+if TYPE_CHECKING:
+    from importer.document.receipt import Receipt
 
 ENGINE_DEFAULT = "engine-default"
 

@@ -29,7 +29,7 @@ from importer.document.attention import (
     of_grant,
     other_device,
 )
-from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json, to_text
+from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json
 from importer.document.check import faults as check_values
 from importer.document.document import Document, document_of
 from importer.document.document_keys import Change, differences, digest, dotted
@@ -99,6 +99,7 @@ class Plan(Decided):
 
     def receipt(self, *, weights: bool = True) -> Receipt:
         """Return a new receipt: review pending, never validated; with ``weights`` it has their digests."""
+        from importer.document.build_text import to_text
         from importer.document.receipt import Receipt, evidence_json
         from importer.hub import digests
         from importer.hub.content import content_digest, content_files
@@ -209,8 +210,9 @@ def build_plan(decided: Decided, names: Names, *, own: bool = False) -> Plan:
         built.data["importer"]["client_sampling"] = client
     if adapter is not None:
         decisions = _with_limits(decisions, client, adapter, engine)
-    facts = read_model_facts(snapshot, target.able, built.data, decided.variables)
-    check_document(built.data, request.preferences, facts)
+    if request.preferences.values:
+        facts = read_model_facts(snapshot, target.able, built.data, decided.variables)
+        check_document(built.data, request.preferences, facts)
     made = {f.name: getattr(decided, f.name) for f in fields(decided)} | {"decisions": decisions}
     return Plan(**made, name=name, built=replace(built, heads=heads(attention(decisions))))
 
@@ -266,20 +268,27 @@ def _findings(decisions: Mapping[str, Decision], proof: Proof | None) -> dict[st
 class Settled:
     """A plan merged with the present file.
 
-    ``plan`` has the data after the merge; ``text`` is the file's. ``old`` is the file before, and ``base``
-    the importer's last data in it. ``take``, or for a single path ``keys``, decides ``conflicts``; those
+    ``plan`` has the data after the merge. ``old`` is the file before, ``base`` the importer's last data in
+    it, and ``merged`` the text of both. ``take``, or for a single path ``keys``, decides ``conflicts``; those
     ``unsettled`` hold the edited value.
     """
 
     planned: Plan
     take: Take | None
     plan: Plan
-    text: str
     old: StoredDocument | None = None
     base: Document | None = None
+    merged: str | None = None
     conflicts: tuple[Conflict, ...] = ()
     unsettled: tuple[Conflict, ...] = ()
     keys: Mapping[str, Take] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Return the text of the file."""
+        from importer.document.build_text import to_text
+
+        return to_text(self.planned.built) if self.merged is None else self.merged
 
     @property
     def warnings(self) -> tuple[Attention, ...]:
@@ -291,8 +300,6 @@ class Settled:
 
     def pending(self, typed: ImportRequest) -> tuple[Attention, ...]:
         """Return the grants that the file or an earlier import brought: neither typed nor approved here."""
-        from importer.app import approvals
-
         data = self.plan.built.data
         values = dict(typed.preferences.values)
         if typed.adapter:
@@ -300,7 +307,10 @@ class Settled:
 
             values |= adapters.settings_of(self.planned.decisions)
         known = {*grants.set_values(values, data)}
-        known |= set() if self.old is None else {*approvals.held(self.old)}
+        if self.old is not None:
+            from importer.app import approvals
+
+            known |= {*approvals.held(self.old)}
         return tuple(of_grant(grant) for grant in grants.runs(data) if grant not in known)
 
     def approval(self, review: ReviewEntry | None, typed: ImportRequest) -> ReviewEntry | None:
@@ -316,7 +326,7 @@ class Settled:
     @property
     def edits(self) -> tuple[Change, ...]:
         """Return the changes from the import's data to the merged data: a person's edits."""
-        return differences(self.planned.built.data, self.plan.built.data)
+        return () if self.old is None else differences(self.planned.built.data, self.plan.built.data)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -375,24 +385,24 @@ def compare(
     Raises DocumentError: "exists" for a file of another model, or one whose receipt lacks the written data;
     "cannot-edit".
     """
-    path = store.path(planned.name)
-    schema.check("document", planned.built.data, path)
-    imported, old = to_text(planned.built), store.find(planned.name)
+    path, old = store.path(planned.name), store.find(planned.name)
     if old is None:
-        return Settled(planned, take, planned, imported, keys=keys)
-    base = _base(old)
+        return Settled(planned, take, planned, keys=keys)
+    from importer.document.build_text import to_text
+
+    base, imported = _base(old), to_text(planned.built)
     if old.model != planned.model or (base is None and old.digest != planned.digest):
         raise DocumentError("exists", path=path)
     wrote = old.receipt.base if old.receipt is not None else None
     if base is None or wrote == imported:
         plan = replace(planned, built=Built(old.data, {}))
-        return Settled(planned, take, plan, old.text, old, base, keys=keys)
+        return Settled(planned, take, plan, old, base, old.text, keys=keys)
     merged = Merge(base, old.data, planned.built.data, take, keys)
     data = with_derived(merged.data)
     text = merge.write(old.text, data, wrote, imported, path)
     plan = replace(planned, built=Built(data, {}))
     return Settled(
-        planned, take, plan, text, old, base, tuple(merged.conflicts),
+        planned, take, plan, old, base, text, tuple(merged.conflicts),
         tuple(merged.unsettled), keys,
     )  # fmt: skip
 
@@ -425,16 +435,17 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     """
     from importer.app import approvals
 
+    path = store.path(settled.planned.name)
+    schema.check("document", settled.planned.built.data, path)
     current = merge_plan(settled.planned, store, settled.take, settled.keys)
     plan, old = current.plan, current.old
     if plan.digest != settled.plan.digest:
-        path = store.path(plan.name)
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
     receipt = _receipt(current)
     able = next(lacking(plan.built.data), None) is None and not (old is not None and old.damaged)
     if review is not None and able and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
-    path, template = store.path(plan.name), template_file.named_template(plan.built.data, plan.chat_template)
+    template = template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:
         template_file.check_free(None if old is None else old.data, path, template)
     whole = template is None or template_file.holds(path, template)

@@ -336,9 +336,8 @@ def check_document(data: Document, preferences: Preferences, model: ModelFacts) 
     """
     for path, reason in model_conflicts(data, preferences.values, model):
         raise UsageError("bad-value", setting=Setting.SET, problem=schema.at(path, reason))
-    if preferences.values:
-        try:
-            schema.check("document", data, "the document")
-        except DocumentError as error:
-            problem = error.details["problem"]
-            raise UsageError("bad-value", setting=Setting.SET, problem=problem) from None
+    try:
+        schema.check("document", data, "the document")
+    except DocumentError as error:
+        problem = error.details["problem"]
+        raise UsageError("bad-value", setting=Setting.SET, problem=problem) from None

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from importer.chat_template.study import TemplateAnalysis
     from importer.chat_template.vocabulary import Vocabulary
     from importer.engines.install import Installed
-    from importer.engines.parsers import ParserWorker, Tokens
+    from importer.engines.parsers import ParserWorker
+    from importer.engines.tokens import Tokens
     from importer.engines.worker_process import Budget
     from importer.proof.result import FrontendPrompts
 
@@ -151,7 +152,7 @@ class ImportSession(Closing):
 
         ``images`` is whether the model sees images. Raises SandboxError.
         """
-        from importer.engines.parsers import RENDERING
+        from importer.engines.tokens import RENDERING
         from importer.proof.cache import cached_prompts
         from importer.proof.tokens import rendering_tokens
 

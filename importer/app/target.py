@@ -212,6 +212,8 @@ def parse_device(
 
 def machine_for(name: str | None) -> Machine:
     """Return the named device, else what vLLM would run on here, as readers of evidence need it."""
+    if is_here(name) and not machine.has_gpu():
+        return Machine("cpu", None, machine.NAME, name is not None)  # the memory does not matter to readers
     device = machine.this_machine(backends.DEFAULT) if is_here(name) else named(str(name))
     major, _, minor = (device.capability or "").partition(".")
     capability = int(major) * 10 + int(minor) if major.isdecimal() and minor.isdecimal() else None

@@ -49,7 +49,7 @@ def _print(stored: StoredDocument, record: Mapping[str, Any], *, as_json: bool) 
         output.note(f"{stored.name} has no estimate: import it again.")
         return
     output.console().print(output.fit(record))
-    for line in output.tries(record):
+    for line in output.tries(record.get("try") or ()):
         output.note(line)
     if (ways := output.plans(record)) is not None:
         output.console().print(ways)

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace, sandbox: Sandbox) -> None:
     planned = settled.plan
     for warning in (*settled.pending(request), *settled.warnings):
         output.note(attention(warning))
-    for line in output.tries(planned.fit.to_json()):
+    for line in output.tries(planned.fit.tries()):
         output.note(line)
     if not arguments.json and VERBOSITY.get() >= 0:
         _show(planned, path)

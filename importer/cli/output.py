@@ -151,9 +151,9 @@ def fit(record: Mapping[str, Any]) -> Table | Text:
     return table(("GiB of one device", "low", "likely", "high", "why"), rows, title)
 
 
-def tries(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each change of settings that would start; ``record`` is a receipt's fit."""
-    for change in record.get("try") or ():
+def tries(changes: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    """Yield a line for each change of settings that would start."""
+    for change in changes:
         settings = (f"--set {key}={str(value).lower()}" for key, value in change.items())
         yield f"Try: {' '.join(settings)}"
 

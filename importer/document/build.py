@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
-
-import yaml
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from importer import backends
 from importer.decisions.decide import PinReason
@@ -16,15 +13,15 @@ from importer.document import document_keys
 from importer.document.attention import Attention
 from importer.document.document import Document, document_of
 from importer.document.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN, place
-from importer.document.records import DecisionRecord
-from importer.document.yaml_edit.render import block, printable
 from importer.errors import one_line
 from importer.frozen import frozen
 from importer.reasons import Text
 from importer.sentences import render, short, worded
 from importer.signals.evidence import TASKS
 from importer.signals.reasons import QuantReason
-from importer.yaml_reader import compose
+
+if TYPE_CHECKING:
+    from importer.document.records import DecisionRecord
 
 LONGEST = 58  # characters of a comment behind its sign, 60 with it
 USER = "set by user"
@@ -106,6 +103,7 @@ def kept(decision: Decision) -> DecisionRecord:
 
 
 SCHEMA = 1
+SCHEMA_FILE = ".importer/document.schema.json"  # for editors, beside the documents
 # LocalAI's names of what a model is for, by its kind; all others chat.
 USECASES = {
     "base": ["completion"],
@@ -266,45 +264,3 @@ def put(data: dict[str, object], path: tuple[str, ...], value: Any) -> None:
             inner = data[step] = {}
         data = inner
     data[path[-1]] = value
-
-
-SCHEMA_FILE = ".importer/document.schema.json"
-HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
-
-
-_texts: OrderedDict[str, str] = OrderedDict()
-TEXTS = 32  # that a process keeps: an import writes its text four times
-
-
-def to_text(built: Built) -> str:
-    """Data and comments as YAML; the first line names the JSON Schema for editors."""
-    key = repr((built.data, built.comments, built.heads))  # complete for data of YAML
-    text = _texts.get(key)
-    if text is None:
-        text = _texts[key] = _to_text(built)
-        while len(_texts) > TEXTS:
-            _texts.popitem(last=False)
-    return text
-
-
-def _to_text(built: Built) -> str:
-    lines = block(built.data).split("\n")[:-1]
-    for path, line in _ends(compose("\n".join(lines))):
-        if path in built.comments and "#" not in lines[line]:
-            lines[line] += f"  # {printable(built.comments[path])}"
-    heads = "".join(f"# {printable(text)}\n" for text in built.heads)
-    return HEADER + heads + "\n".join(lines) + "\n"
-
-
-def _ends(
-    node: yaml.Node | None, path: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], int]]:
-    """Yield each path whose value ends on one line, with that line's number."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            yield from _ends(value, (*path, key.value))
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield from _ends(value, (*path, index))
-    elif isinstance(node, yaml.ScalarNode) and node.start_mark.line == node.end_mark.line:
-        yield path, node.end_mark.line

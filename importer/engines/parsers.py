@@ -18,6 +18,7 @@ from importer.decisions.decision import RUST, Frontend
 from importer.engines.deaths import Accident, ParserFailure
 from importer.engines.install import sources_of
 from importer.engines.registries import EngineParser, Registry, load
+from importer.engines.tokens import Tokens
 from importer.engines.worker_process import Budget, JsonLinesWorker, RefusedError, SpentError, WorkerLostError
 from importer.errors import EngineError
 from importer.frozen import frozen
@@ -109,28 +110,6 @@ class Replay:
     examples: tuple[Difference, ...] = ()
 
 
-@frozen
-class Tokens:
-    """The source of the worker's tokenizer: a folder with that of the repository, else the declared markers.
-
-    ``tokens``      (text, special): exactly these are single tokens.
-    ``model_type``  that of the config, by which the server recognises harmony.
-    ``settings``    ``tokenizer_config.json``, with the keys that parsers read: ``response_template``,
-                    ``tool_parser_type``, ``token_suffix``.
-    ``assumed``     the repository declares no vocabulary: markers that a parser needs are assumed.
-    """
-
-    directory: Path | None = None
-    tokens: tuple[tuple[str, bool], ...] = ()
-    eos: str | None = None
-    bos: str | None = None
-    chat_template: str | None = None
-    model_type: str | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    assumed: bool = False
-
-
-RENDERING = ("vllm", "mlx", "mlx-vlm")  # engines whose worker renders prompts
 FORMATS = ("auto", "string", "openai")  # vLLM's --chat-template-content-format; other servers have one
 
 

@@ -25,10 +25,11 @@ import psutil
 
 from importer import config, launcher
 from importer.engines.deaths import Accident, ParserFailure
-from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt, Tokens
+from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt
 from importer.engines.ports import LOOPBACK, free_port
 from importer.engines.process import SUPERVISOR, lifeline
 from importer.engines.tokenizer import byte_of_character
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.launcher import Purpose, isolated
 from importer.reasons import Reason

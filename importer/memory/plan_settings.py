@@ -28,7 +28,7 @@ from importer.memory.planner import Plan
 from importer.reasons import Fields, Reason, ReasonKind
 from importer.sentences import render
 from importer.signals.evidence import Evidence, Rule, Source, warning
-from importer.signals.quantised_variants import KEY
+from importer.signals.quantisation import VARIANTS
 
 # Arguments of a server over several machines: without and with copies in each.
 OF_MACHINES = (
@@ -279,5 +279,5 @@ def _cpu_cache(plan: Plan) -> Evidence:
 
 def named_by_card(case: LoadCase) -> tuple[str, ...] | None:
     """Return the quantised repositories of the model that the card names; ``None`` without any."""
-    named = case.request.get(KEY)
+    named = case.request.get(VARIANTS)
     return tuple(map(str, named)) if isinstance(named, list) and named else None

@@ -15,7 +15,7 @@ from importer import kept
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
 from importer.engines.install import environment
-from importer.engines.parsers import Tokens
+from importer.engines.tokens import Tokens
 from importer.hub.folders import Folder
 from importer.proof.result import FrontendPrompts, Proof, as_json, from_json
 from importer.sandbox.codec import codec_of

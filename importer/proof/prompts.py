@@ -19,7 +19,8 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.chat_template.vocabulary import Vocabulary
 from importer.decisions.decision import PromptVerdict
 from importer.engines.deaths import Accident
-from importer.engines.parsers import Answer, Conversation, Tokens
+from importer.engines.parsers import Answer, Conversation
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.proof.conversations import CONVERSATIONS, SHAPES, cases, leaves, shaped

@@ -20,8 +20,9 @@ from importer.decisions.decision import RUST
 from importer.decisions.frontends import HF
 from importer.engines import registries
 from importer.engines.install import sources_of
-from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker
 from importer.engines.registries import EngineParser
+from importer.engines.tokens import Tokens
 from importer.proof.completeness import complete, ranked
 from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.response_template import read_as_data

@@ -19,8 +19,9 @@ from importer.chat_template.markers import SHAPE, Marks
 from importer.chat_template.samples import Sample
 from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.frontends import HF
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
 from importer.engines.registries import EngineParser
+from importer.engines.tokens import Tokens
 from importer.proof.completeness import complete
 from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import DerivedTemplate

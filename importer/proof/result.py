@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 from enum import StrEnum
+from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -179,9 +180,14 @@ def from_json(kind: Any, data: Any) -> Any:
     if origin is Mapping:
         return {name: from_json(arguments[1], inner) for name, inner in data.items()}
     if is_dataclass(kind):
-        types = get_type_hints(kind)
-        return made(**{f.name: from_json(types[f.name], data[f.name]) for f in fields(kind)})
+        return made(**{name: from_json(of, data[name]) for name, of in _members(made).items()})
     return data
+
+
+@cache
+def _members(kind: Any) -> Mapping[str, Any]:
+    types = get_type_hints(kind)
+    return {f.name: types[f.name] for f in fields(kind)}
 
 
 def _read(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from importer.chat_template.find import Template
 from importer.chat_template.vocabulary import Vocabulary
-from importer.engines.parsers import Tokens
+from importer.engines.tokens import Tokens
 from importer.hub.folders import has_files
 from importer.hub.snapshot import Snapshot
 from importer.signals.architecture import model_types

@@ -16,8 +16,9 @@ from typing import Any
 from importer.chat_template.learnt_format import unmarked
 from importer.chat_template.samples import BLOCKLESS, Sample, SampleCall
 from importer.engines.deaths import Accident
-from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Reading, Replay, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Reading, Replay
 from importer.engines.registries import EngineParser
+from importer.engines.tokens import Tokens
 from importer.frozen import frozen
 from importer.hub.snapshot import mapping
 from importer.proof.completeness import attainable, shortfall

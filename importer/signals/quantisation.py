@@ -39,6 +39,7 @@ ALGORITHMS = {
 QUARK = {"fp8_e4m3": "fp8", "fp4": "mxfp4", "int4": "w4a16", "uint4": "w4a16", "int8": "w8a8-int8"}
 BITS = re.compile(r"^(?:w|nvfp|mxfp|fp|int|nf|affine-)(\d+)")
 CACHES = ("kv_cache_scheme", "kv_cache_quant_algo")
+VARIANTS = "sisters"  # the key of the quantised repositories that a card names
 Scheme = tuple[str | None, int | None]  # scheme, group size
 
 

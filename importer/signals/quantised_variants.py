@@ -10,10 +10,9 @@ from importer.signals.card import quoted
 from importer.signals.evidence import Evidence, Rule
 from importer.signals.family import own_name
 from importer.signals.name import normalise, words_of
-from importer.signals.quantisation import read
+from importer.signals.quantisation import VARIANTS, read
 from importer.signals.reasons import SisterReason
 
-KEY = "sisters"
 FILE = "README.md"
 # Formats of files without a quantisation that vLLM or MLX reads, and methods without a digit in the name.
 FORMATS = {
@@ -56,7 +55,7 @@ def evidence(snapshot: Snapshot) -> list[Evidence]:
     if not found:
         return []
     ids = [quoted(name) for name in found]
-    return [Evidence(Rule.CARD, KEY, ids, FILE, Reason(SisterReason.NAMED, names=tuple(ids)))]
+    return [Evidence(Rule.CARD, VARIANTS, ids, FILE, Reason(SisterReason.NAMED, names=tuple(ids)))]
 
 
 def _is_quantised(name: str, bare: str) -> bool:

@@ -20,9 +20,10 @@ from importer.decisions.frontends import HF
 from importer.engines import logs
 from importer.engines.deaths import Attribution, Death
 from importer.engines.lacking import Lacking, in_text
-from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker, Reading, Replay
 from importer.engines.token_merges import MergedWords
 from importer.engines.tokenizer import Ask, TokenTable
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.frozen import frozen
 from importer.proof.response_template import derive, with_template

@@ -20,8 +20,9 @@ from importer.demo import MODEL
 from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
 from importer.engines.process import EngineServer, serve
+from importer.engines.tokens import Tokens
 from importer.proof import ParserVerdict, Proof
 from importer.proof.prove import prove
 from importer.sentences import render

@@ -11,7 +11,8 @@ import yaml
 
 from importer.decisions.decision import Chosen
 from importer.document import schema
-from importer.document.build import build, to_text
+from importer.document.build import build
+from importer.document.build_text import to_text
 from importer.reasons import Reason
 from importer.signals.reasons import DraftReason
 from tests.commandline import BASE, Desk

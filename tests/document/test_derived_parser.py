@@ -11,7 +11,8 @@ import yaml
 
 from importer.decisions.decision import Chosen, Undecided
 from importer.document import schema, template_file
-from importer.document.build import Built, to_text
+from importer.document.build import Built
+from importer.document.build_text import to_text
 from importer.document.document import document_of
 from importer.engines.model_folder import with_response_template
 from importer.errors import DocumentError

@@ -17,7 +17,8 @@ from jsonschema import Draft202012Validator
 
 from importer.decisions.decision import Chosen, KnownNone, Undecided
 from importer.document import schema
-from importer.document.build import DocumentSubject, build, to_text
+from importer.document.build import DocumentSubject, build
+from importer.document.build_text import to_text
 from importer.document.document_keys import digest
 from importer.document.name_allocator import ALLOWED, slug
 from importer.document.store import write_all

@@ -13,7 +13,8 @@ import pytest
 from importer.chat_template.samples import Sample
 from importer.engines import parsers, worker_process
 from importer.engines.parser_worker import markers, replay, wire
-from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker, ReadCall
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.proof.parser_verdict import ProofReason
 from importer.reasons import Reason
@@ -223,7 +224,7 @@ parsers.SCRIPT = Path(sys.argv[2])
 with parsers.ParserWorker("vllm", Path(sys.executable), seconds=600) as worker:
     worker.version()
     print("ready", flush=True)
-    worker.read(parsers.Tokens(), [Sample("one", "p", "c")], [parsers.ParserQuestion("burns")])
+    worker.read(Tokens(), [Sample("one", "p", "c")], [parsers.ParserQuestion("burns")])
 """
 
 

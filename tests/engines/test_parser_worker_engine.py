@@ -9,7 +9,8 @@ import pytest
 import importer.demo
 from importer.chat_template.samples import Sample
 from importer.engines import registries
-from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker
+from importer.engines.tokens import Tokens
 from importer.sentences import render
 from tests.tiers import one_of_each
 

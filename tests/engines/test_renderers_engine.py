@@ -12,8 +12,9 @@ from importer.chat_template.render import Renderer
 from importer.chat_template.vocabulary import Token, Vocabulary
 from importer.engines import get, install
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
 from importer.engines.rust_renderer import RustRenderer, program
+from importer.engines.tokens import Tokens
 from importer.proof.prompts import Frontend, Ours, compare
 from importer.proof.result import FrontendPrompts
 from importer.proof.tokens import rendering_tokens

@@ -12,7 +12,8 @@ import pytest
 
 from importer.chat_template.samples import Sample
 from importer.engines import parsers, registries
-from importer.engines.parsers import ParserQuestion, ParserWorker, Tokens
+from importer.engines.parsers import ParserQuestion, ParserWorker
+from importer.engines.tokens import Tokens
 from importer.engines.vllm import VllmCuda
 from importer.sentences import render
 from tests.engines.test_parser_worker_engine import (

@@ -13,7 +13,8 @@ import pytest
 
 from importer.engines import rust_renderer as renderer
 from importer.engines.deaths import Accident
-from importer.engines.parsers import Conversation, Tokens
+from importer.engines.parsers import Conversation
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.reasons import Reason
 from tests.waiting import FreeTime, gone, wait_until

@@ -372,7 +372,7 @@ def test_a_dry_import_from_a_directory_loads_few_modules(tmp_path: Path) -> None
         env={**os.environ, "IMPORTER_HOME": str(tmp_path)},
     )  # fmt: skip
     number, *heavy = done.stdout.splitlines()[-1].split()
-    assert (int(number) <= 154, heavy) == (True, []), done.stdout
+    assert (int(number) <= 144, heavy) == (True, []), done.stdout
 
 
 def tracked() -> list[Path]:

@@ -19,7 +19,8 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Chosen, Preferences, PromptVerdict, Target
 from importer.document.attention import AttentionReason, attention
 from importer.engines.deaths import Accident, ParserFailure
-from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt, Tokens
+from importer.engines.parsers import FORMATS, Answer, Conversation, EnginePrompt
+from importer.engines.tokens import Tokens
 from importer.errors import EngineError
 from importer.proof.cache import cached_prompts
 from importer.proof.conversations import CONVERSATIONS, leaves, shaped

@@ -20,7 +20,8 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.decision import Target
 from importer.decisions.proved import Proved
 from importer.engines.deaths import Accident
-from importer.engines.parsers import Reading, Tokens
+from importer.engines.parsers import Reading
+from importer.engines.tokens import Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof import ParserVerdict, Proof
 from importer.proof import cache as module

@@ -18,7 +18,8 @@ from importer.decisions.decide import decide
 from importer.decisions.decision import Preferences
 from importer.engines import install
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
+from importer.engines.tokens import Tokens
 from importer.hub.snapshot import Snapshot
 from importer.proof import Proof
 from importer.proof.prove import prove

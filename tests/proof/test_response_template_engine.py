@@ -19,8 +19,9 @@ from importer.demo import MODEL
 from importer.document.store import Store
 from importer.engines import get
 from importer.engines.install import Installed
-from importer.engines.parsers import ParserWorker, Tokens
+from importer.engines.parsers import ParserWorker
 from importer.engines.process import EngineServer, serve
+from importer.engines.tokens import Tokens
 from importer.proof.prove import prove
 from importer.proof.result import Proof
 from importer.signals.observed import CallForm

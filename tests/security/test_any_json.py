@@ -16,7 +16,7 @@ from importer.app.import_ import build_plan
 from importer.app.import_request import ImportRequest
 from importer.app.session import ImportSession
 from importer.decisions.decision import Preferences
-from importer.document.build import to_text
+from importer.document.build_text import to_text
 from importer.document.name_allocator import Names
 from importer.document.store import Store
 from importer.errors import ImporterError, InternalError
