@@ -62,7 +62,7 @@ READS_YAML = {
 KNOWS_YAML = READS_YAML | {
     "importer.document.yaml_edit.patch", "importer.document.yaml_edit.render",
     "importer.document.yaml_edit.source_map",
-    "importer.document.build", "importer.exports.texts",  # nodes to edit, to point at, to write
+    "importer.document.build_text", "importer.exports.texts",  # nodes to edit, to point at, to write
 }  # fmt: skip
 FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "multiprocessing", "torch", "vllm", "mlx"}
 
