@@ -1,19 +1,40 @@
-"""The check of chosen parsers when they arrive, before a model is read."""
+"""The check of a version and of parsers that a person chooses: in a request, an edit, or a file by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
+from importer import backends
 from importer.app.import_request import ImportRequest
 from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
 from importer.decisions.decision import Preferences, Target
+from importer.document import schema
 from importer.document.document_keys import KEY, OPTIONS, frontend_of, parse, parser
 from importer.document.engine_arguments import version_of
+from importer.document.store import StoredDocument
 from importer.engines import registries
-from importer.errors import UsageError
+from importer.errors import DocumentError, UsageError
 from importer.hub.snapshot import listed
+from importer.reasons import Reason
 from importer.sentences import worded
+
+
+def check_version(version: str | None, engines: Sequence[str] = backends.NAMES) -> None:
+    """Raise UsageError("bad-value") for a required version that none of the engines has."""
+    refused: UsageError | None = None
+    for engine in () if version is None else engines:
+        if registries.is_unlisted(engine, version):
+            return
+        try:
+            registries.load(engine, version)
+        except UsageError as error:
+            refused = refused or error
+        else:
+            return
+    if refused is not None:
+        raise refused
 
 
 def check_chosen(request: ImportRequest, backend: str) -> None:
@@ -50,6 +71,20 @@ def check_named(document: Mapping[str, object]) -> None:
     """Raise UsageError("unknown-parser") for a parser that the document's engine lacks in its version."""
     for _, error in lacking(document):
         raise error
+
+
+def check_approval(stored: StoredDocument) -> None:
+    """Raise DocumentError("invalid") for a version that a person wrote and the engine lacks, and what
+    ``check_named`` raises.
+    """
+    version, receipt, backend = version_of(stored.data), stored.receipt, stored.backend
+    if receipt is not None and version != receipt.engine.get("version") and registries.versions(backend):
+        try:
+            check_version(version, (backend,))
+        except UsageError as error:
+            problem = schema.at(("importer", "engine", "version"), cast("Reason", error.details["problem"]))
+            raise DocumentError("invalid", path=stored.path, problem=problem) from None
+    check_named(stored.data)
 
 
 def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from importer import backends
 from importer.app.import_ import Plan, Settled, build_plan, compare, of_values, resolve_and_decide
 from importer.app.import_request import ImportRequest
+from importer.app.parser_choice import check_version
 from importer.app.session import ImportSession
 from importer.decisions.decision import Decision
 from importer.document.attention import Attention
@@ -17,7 +17,6 @@ from importer.document.name_allocator import Names
 from importer.document.receipt import Receipt
 from importer.document.review import change_json
 from importer.document.store import Store
-from importer.engines import registries
 from importer.errors import DocumentError, ImporterError, RepositoryError, UsageError
 from importer.frozen import frozen
 from importer.hub import digests
@@ -155,22 +154,6 @@ def _identity(warning: Mapping[str, object], version: str | None) -> str:
     """Return what warnings of one subject share, whichever version of the engine their reasons name."""
     text = canonical([warning.get(part) for part in ("kind", "key", "reason")])
     return text.replace(version, "") if version else text
-
-
-def check_version(version: str | None, engines: Sequence[str] = backends.NAMES) -> None:
-    """Raise UsageError("bad-value") for a required version that none of the engines has."""
-    refused: UsageError | None = None
-    for engine in () if version is None else engines:
-        if registries.is_unlisted(engine, version):
-            return
-        try:
-            registries.load(engine, version)
-        except UsageError as error:
-            refused = refused or error
-        else:
-            return
-    if refused is not None:
-        raise refused
 
 
 def planned_again(

@@ -20,29 +20,29 @@ from importer.sentences import render
 LONGEST = 16 * 2**20  # bytes of a file that an export may find in its place
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """List the formats, or write one; raises UsageError and DocumentError."""
+def run(arguments: argparse.Namespace) -> int:
+    """List the formats, or write one; return the exit code. Raises UsageError and DocumentError."""
     if arguments.list:
         _list(json=arguments.json)
-        return
+        return 0
     if arguments.name is None or arguments.format is None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     get(arguments.format)  # an unknown format is an error before the document is read
     if arguments.name.endswith("/"):
-        _all(arguments)
-    else:
-        _put(*_made(named(arguments.name, arguments.folder)[1], arguments), arguments.output, arguments)
+        return _all(arguments)
+    _put(*_made(named(arguments.name, arguments.folder)[1], arguments), arguments.output, arguments)
+    return 0
 
 
-def _all(arguments: argparse.Namespace) -> None:
+def _all(arguments: argparse.Namespace) -> int:
     """Write each document of a folder that has this export, and name the others.
 
-    Documents whose files have one name get a folder each. Raises DocumentError of the last one where none has
-    the export.
+    Documents whose files have one name get a folder each. Return the exit code of the last one whose files
+    could not be written, else 0. Raises DocumentError of the last one where none has the export.
     """
     if arguments.output is None and not arguments.json:
         raise UsageError("bad-option", option="--output", problem="the documents of a folder need one")
-    store, refused = Store(Path(arguments.name)), list[DocumentError]()
+    store, refused, unwritten = Store(Path(arguments.name)), list[DocumentError](), list[DocumentError]()
     made: dict[str, tuple[Exported, Origin]] = {}
     for name in (names := store.names()):
         with _left_out(refused):
@@ -50,10 +50,11 @@ def _all(arguments: argparse.Namespace) -> None:
     uses = Counter(file for exported, _ in made.values() for file in exported.files)
     for name, (exported, origin) in made.items():
         own = f"{name}/" if any(uses[file] > 1 for file in exported.files) else ""
-        with _left_out(refused):
+        with _left_out(unwritten):
             _put(exported, origin, arguments.output and f"{arguments.output}/{own}", arguments)
     if len(refused) == len(names):
         raise refused[-1] if refused else DocumentError("no-documents", folder=arguments.name)
+    return unwritten[-1].exit_code if unwritten else 0
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from importer.app.recheck import Rechecked, check_version
+from importer.app.parser_choice import check_version
+from importer.app.recheck import Rechecked
 from importer.app.recheck import recheck as import_dry
 from importer.app.request import again
 from importer.app.session import ImportSession
@@ -95,4 +96,5 @@ def _lines(found: Rechecked, folder: str) -> Iterator[str]:
             yield f"  {change.line()}" + ("" if decision is None else f"  ({source(decision)})")
     if found.weights:
         yield f"  other weights: {', '.join(found.weights)}"
-    yield f"  again: {again(found.request, *in_folder(folder))}"
+    command = again({**found.request, "name": found.name}, *in_folder(folder))
+    yield f"  again: {command}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from importer.app import approvals
-from importer.app.parser_choice import check_named, lacking
+from importer.app.parser_choice import check_approval, lacking
 from importer.app.why import values
 from importer.cli import messages, output
 from importer.cli.editing import edit
@@ -161,7 +161,7 @@ def _record(store: Store, name: str, state: State, note: str | None, seen: str |
     note = None if note is None else note.strip()
     present = store.load(name)
     if state == "approved":
-        check_named(present.data)
+        check_approval(present)
     entry = ReviewEntry(state, user(), now(), note)
     with approvals.recorded(present.data, present.digest, approved=state == "approved"):
         stored = record_review(store, name, entry, seen or present.digest)

@@ -54,6 +54,16 @@ def test_an_edited_document_is_not_overwritten(desk: Desk) -> None:
     assert state(desk) == ("approved", "stale")
 
 
+def test_a_version_by_hand_that_the_engine_lacks_is_not_approved(desk: Desk) -> None:
+    desk("acme/base", "--engine-version", "0.32.0")
+    edit(desk, "version: 0.32.0", "version: 9.9.9")
+    ran = desk("review", "base", "--approve")
+    assert "at importer.engine.version: the parsers of vllm 9.9.9 are not known here" in ran.err
+    assert (ran.code, state(desk)[0]) == (5, "draft")
+    edit(desk, "version: 9.9.9", "version: 0.33.0")
+    assert desk("review", "base", "--approve").code == 0
+
+
 def test_a_changed_upstream_renews_a_document_that_nobody_edited(desk: Desk) -> None:
     desk("acme/base", "--yes")
     validated(desk)

@@ -41,18 +41,23 @@ def test_a_branch_that_moved_and_a_commit_that_stays(desk: Desk) -> None:
         "base: an import would differ.\n"
         "  parameters.temperature: 0.6 → 0.7  (vendor: generation_config.json)\n"
         f'  importer.revision: "{old}" → "{new}"\n'
-        "  again: importer acme/base\n"
+        "  again: importer acme/base --name base\n"
     )
     imported(desk, "acme/base")
     assert one(desk, 0, "base")["changed"] is False
 
 
-def test_the_command_of_a_document_for_one_device_finds_it(desk: Desk) -> None:
-    imported(desk, "acme/base", "--device", "8xH100", "--memory", "40GiB", "--per-device")
+@pytest.mark.parametrize(("name", "words"), [
+    ("base-8xh100", ("--device", "8xH100", "--memory", "40GiB", "--per-device")),
+    ("base-sglang", ("--backend", "sglang")),
+])  # fmt: skip
+def test_the_command_of_a_variant_finds_it(desk: Desk, name: str, words: tuple[str, ...]) -> None:
+    imported(desk, "acme/base")
+    imported(desk, "acme/base", *words)
     desk.hub.repos["acme/base"].commit(WARM)
-    again = desk("recheck", "base-8xh100").out.splitlines()[-1].removeprefix("  again: ")
-    assert "base-8xh100.yaml" in desk(*shlex.split(again)[1:], "--no-validate").err
-    assert desk("recheck", "base-8xh100").code == 0, again
+    again = desk("recheck", name).out.splitlines()[-1].removeprefix("  again: ")
+    assert f"{name}.yaml" in desk(*shlex.split(again)[1:], "--no-validate").err
+    assert desk("recheck", name).code == 0, again
 
 
 def test_the_changes_are_those_of_the_import(desk: Desk) -> None:
@@ -80,7 +85,7 @@ def test_a_tag_that_was_imported_is_followed(desk: Desk) -> None:
     assert one(desk, 0)["changes"] == []
     repo.commit(WARM, "v1")
     assert "parameters.temperature" in paths(one(desk, 1))
-    assert "again: importer acme/base --revision v1\n" in desk("recheck").out
+    assert "again: importer acme/base --revision v1 --name base\n" in desk("recheck").out
 
 
 def test_edits_stay_and_a_conflict_is_reported(desk: Desk) -> None:
@@ -115,7 +120,14 @@ def test_another_version_of_the_engine_is_that_of_an_import(desk: Desk) -> None:
     assert not any(path.startswith("importer.engine") for path in gemma)  # it was asked for
     again = desk("recheck", "gemma-4-1b-it", "--engine-version", "0.32.0").out.splitlines()[-1]
     words = shlex.split(again.removeprefix("  again: "))
-    assert words == ["importer", "google/gemma-4-1b-it", "--engine-version", "0.32.0"]
+    assert words == [
+        "importer",
+        "google/gemma-4-1b-it",
+        "--name",
+        "gemma-4-1b-it",
+        "--engine-version",
+        "0.32.0",
+    ]
     assert desk(*words[1:], "--no-validate").code == 0
     assert "tool_parser:gemma4" in document(desk, "gemma-4-1b-it")["options"]
     assert one(desk, 0, "gemma-4-1b-it")["changed"] is False

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from importer.app.recheck import check_version
+from importer.app.parser_choice import check_version
 from importer.backends import NAMES
 from importer.errors import ServiceError, Setting, UsageError
 from importer.service.desk import AtDesk, json_answer

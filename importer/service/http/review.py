@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from sqlalchemy import Connection
 
-from importer.app.parser_choice import check_named
+from importer.app.parser_choice import check_approval
 from importer.app.states import State
 from importer.app.why import explanations
 from importer.config import now
@@ -65,7 +65,7 @@ def approve(
     with at.gallery.change(act(request, who, "approve", said.note)) as change:
         change.expect(name, None)
         change.expect(name, seen_versions(match, said.digest, name))
-        check_named(change.checkout.load(name).data)
+        check_approval(change.checkout.load(name))
         word = ReviewEntry("approved", who.name, now(), said.note)
         record_review(change.checkout, name, word, said.digest)
         if said.publish or (said.publish is None and ready(change, name)):
