@@ -26,7 +26,7 @@ ASKED = [Conversation([{"role": "user", "content": "hi"}])] * 3
 OWNER = """
 import sys
 from pathlib import Path
-from importer.engines.parsers import Tokens
+from importer.engines.tokens import Tokens
 from importer.engines.parsers import Conversation
 from importer.engines.rust_renderer import RustRenderer
 asked = [Conversation([{"role": "user", "content": "hi"}])]
