@@ -31,7 +31,7 @@ def as_instructed(analysis: TemplateAnalysis) -> TemplateAnalysis:
 
 
 def _mending(one: Sample, instructions: str) -> Callable[[Sample], str] | None:
-    text = _behind_reasoning(one)
+    text = one.behind
     if all(f"{key}={value}" in text for key, value in ONE.arguments.items()) and f"{ONE.name}(" in text:
         return _quoted
     word = LISTED.search(instructions)
@@ -42,7 +42,7 @@ def _mending(one: Sample, instructions: str) -> Callable[[Sample], str] | None:
 
 def _quoted(sample: Sample) -> str:
     """Return the calls with their texts in quotes, as Python's syntax requires."""
-    text = _behind_reasoning(sample)
+    text = sample.behind
     for call in sample.calls:
         for key, value in call.arguments.items():
             if isinstance(value, str):
@@ -52,10 +52,6 @@ def _quoted(sample: Sample) -> str:
 
 def _listed(sample: Sample, word: str) -> str:
     """Return the calls as one list behind the word."""
-    text = _behind_reasoning(sample)
+    text = sample.behind
     start, end = text.find("{"), text.rfind("}") + 1
     return f"{text[:start]}{word}[{text[start:end]}]{text[end:]}"
-
-
-def _behind_reasoning(sample: Sample) -> str:
-    return sample.completion[sample.lead :]

@@ -41,7 +41,7 @@ def learn_format(samples: Iterable[Sample]) -> WireFormat | None:
     one = next((sample for sample in samples if sample.case == "one-call"), None)
     if one is None:
         return None
-    text = _called(one)
+    text = one.behind
     return WireFormat(tuple(dict.fromkeys(_each(text))), _encoding(text))
 
 
@@ -50,15 +50,11 @@ def unmarked(sample: Sample) -> Sample | None:
 
     A parser that reads it as well reads almost anything that looks like a call.
     """
-    text = _called(sample)
+    text = sample.behind
     bare = SHAPE.sub(lambda match: match[0] if ONE.name in match[0] else "", WORD.sub("", text)).strip()
     if bare == text.strip() or ONE.name not in bare:
         return None
     return replace(sample, case="unmarked", completion=bare, content=None, lead=0)
-
-
-def _called(sample: Sample) -> str:
-    return sample.completion[sample.lead :]
 
 
 def _each(text: str) -> list[str]:

@@ -82,6 +82,11 @@ class Sample:
     lead: int = 0
     at_least: bool = False
 
+    @property
+    def behind(self) -> str:
+        """Return the completion behind its reasoning."""
+        return self.completion[self.lead :]
+
 
 @frozen
 class Variable:

@@ -251,7 +251,7 @@ def _answers(samples: Iterable[Sample], thinking: Thinking) -> tuple[Sample, ...
 def _without_reasoning(sample: Sample) -> Sample:
     """Return the sample for tool parsers: they read the text behind the reasoning."""
     lead = sample.completion[: sample.lead]
-    return replace(sample, prompt=sample.prompt + lead, completion=sample.completion[sample.lead :], lead=0)
+    return replace(sample, prompt=sample.prompt + lead, completion=sample.behind, lead=0)
 
 
 def _assumed(samples: Sequence[Sample], tokens: Tokens) -> Tokens:

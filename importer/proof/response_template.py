@@ -54,7 +54,7 @@ def derive(analysis: TemplateAnalysis, declared: Sequence[str]) -> dict[str, Any
 
 def _call(sample: Sample, end_of_turn: str) -> dict[str, Any] | None:
     """Return the field of calls, learnt from a call; ``None`` for one without marks around an object."""
-    text = sample.completion[sample.lead :]
+    text = sample.behind
     for start, stop, value in _objects(text):
         before = text[:start].strip()
         behind = text[stop:].strip().removesuffix(end_of_turn.strip()).strip()
