@@ -254,7 +254,7 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
     """Return the analysis of a template; a case that the template refuses is a problem, never an error."""
     recorder = Recorder(renderer)
     probe = TemplateProbe(template, vocabulary, recorder)
-    style = tool_calls.find_form(probe)
+    tool_calls.find_form(probe)
     thought = reasoning.analyze_thinking(probe)
     called = tool_calls.analyze_calls(probe, thought)
     spoken = analyze_answers(probe, thought)
@@ -278,7 +278,6 @@ def analyze(template: Template, vocabulary: Vocabulary, renderer: Renders) -> Te
             **spoken.problems,
             **({"template": probe.unsafe} if probe.unsafe is not None else {}),
         },
-        form=style,
         request_coverage=check(probe, thought),
         settings=settings,
         tools_named=TOOLS_NAMED.search(template.text) is not None,

@@ -39,7 +39,6 @@ class TemplateAnalysis:
     ``renders``         SHA-256 of all that it rendered here: reformatted templates have the same one.
     ``tools_prompt``    the text that tools add to the prompt: where a template prints no calls, its
                         instructions may still name the format.
-    ``form``            of messages that the template requires: ``arguments``, ``ids``, ``empty`` …
     ``request_coverage``          what a request loses on its way into the prompt.
     ``variables``       that a client may set, and that change a prompt; ``named`` are all that it names.
     ``settings``        the answers again, under each value of a switch that keeps the default's prompt.
@@ -54,7 +53,6 @@ class TemplateAnalysis:
     next_turns: tuple[str, ...] = ()
     behind_calls: str = ""
     problems: Mapping[str, Reason] = field(default_factory=dict)
-    form: Mapping[str, object] = field(default_factory=dict)
     tools_prompt: str = ""
     request_coverage: RequestCoverage | None = None
     settings: tuple[SettingSamples, ...] = ()

@@ -44,13 +44,11 @@ class Called:
     tools_prompt: str = ""
 
 
-def find_form(probe: TemplateProbe) -> dict[str, object]:
-    """Return the form of messages that makes the template print a call; ``probe`` uses it from then on."""
+def find_form(probe: TemplateProbe) -> None:
+    """Find the form of messages that makes the template print a call: ``probe`` uses it from then on."""
     probe.style = _showing_words(probe, _form_of_calls(probe) or _form_of_words(probe))
     probe.find_no_tools()
     probe.find_end_of_turn()
-    style = probe.style
-    return {"arguments": style.arguments, "ids": style.ids, "empty": style.empty, "parts": style.parts}
 
 
 def _form_of_calls(probe: TemplateProbe) -> CaseStyle | None:
