@@ -96,17 +96,18 @@ def urgency(kinds: str | None) -> int:
     return max((len(KINDS) - KINDS.index(kind) for kind in present if kind in KINDS), default=0)
 
 
-def checked(connection: Connection, name: str, version: int, at: str, *, differs: bool) -> None:
-    """Record that a version was compared with an import, and whether that would change it; a later one is not
-    marked. The caller holds the database's lock.
+def checked(connection: Connection, name: str, version: int, at: str, *, differs: bool) -> bool:
+    """Record that a version was compared with an import, and whether that would change it; false where there
+    is a later one. The caller holds the database's lock.
     """
     present = (C.name == name, C.version == version, C.deleted_at.is_(None))
     found = connection.execute(select(C.attention).where(*present)).first()
     if found is None:
-        return
+        return False
     named = words({*(found[0] or "").split()} - {DIFFERS} | ({DIFFERS} if differs else set()))
     put(connection, name, {"checked_at": at, "attention": named, "urgency": urgency(named)})
     changed(connection)
+    return True
 
 
 def size_of(parameters: int | None) -> str | None:

@@ -449,12 +449,6 @@ def shown(connection: Connection, name: str) -> Shown | None:
     return None if row is None else Shown(*row)
 
 
-def names(connection: Connection, filters: Filters) -> list[str]:
-    """Return the names of all documents that a filter leaves."""
-    query = select(C.name).where(*conditions(filters)).order_by(C.name)
-    return [*connection.execute(query).scalars()]
-
-
 def last_number(connection: Connection, name: str) -> int:
     """Return the number of the newest version, also of a deleted document; 0 where there is none."""
     return connection.execute(select(C.version).where(C.name == name)).scalar() or 0

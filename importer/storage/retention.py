@@ -1,6 +1,6 @@
 """Retention: ended jobs are deleted by age, in small transactions that a kill does not tear.
 
-Open jobs stay whole, and so does the comparison that a document shows.
+Open jobs stay whole.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, delete, select, update
 
-from importer.storage import queue, rechecks, tables
+from importer.storage import queue, tables
 from importer.storage.database import Database
 from importer.storage.jobs import ENDED
 
@@ -45,7 +45,7 @@ def run(database: Database, days: int, ending: Callable[[], bool] = lambda: Fals
 
 
 def _batch(connection: Connection, before: datetime) -> tuple[int, bool]:
-    """Delete jobs with their events and documents of a recheck, and lists with all their jobs.
+    """Delete jobs with their events, and lists with all their jobs.
 
     Return how many, and whether there may be more.
     """
@@ -60,5 +60,4 @@ def _batch(connection: Connection, before: datetime) -> tuple[int, bool]:
     connection.execute(delete(tables.steps).where(tables.steps.c.job.in_(idents)))
     connection.execute(delete(tables.events).where(E.root.in_(chosen)))
     rows = connection.execute(delete(tables.jobs).where(J.root.in_(chosen))).rowcount
-    rechecks.forget(connection)
     return rows, len(chosen) == BATCH

@@ -32,7 +32,6 @@ INDEXES = (
     "CREATE INDEX jobs_by_root ON jobs (root, place, id, state)",
     "CREATE INDEX jobs_by_config ON jobs (config, id)",
     "CREATE INDEX jobs_ended ON jobs (ended_at)",
-    "CREATE INDEX rechecks_by_name ON rechecks (name, at)",
 )
 ROWS = (
     "INSERT INTO marks (key, value) VALUES ('retention', 0)",

@@ -127,12 +127,8 @@ executors = Table(
     *_columns("memory", BigInteger, null=True),
 )
 
-# The documents of a recheck, each with its outcome once it was compared: ``version`` is the one that was,
-# ``found`` the dry import as JSON, ``error`` a problem as JSON.
+# What an import would change of a document: ``version`` is the one that was compared, ``found`` the dry
+# import as JSON.
 rechecks = Table(
-    "rechecks",
-    METADATA,
-    *_key("job", "name"),
-    *_columns("outcome found error at", null=True),
-    *_columns("version", Integer, null=True),
+    "rechecks", METADATA, *_key("name"), *_columns("job found at"), *_columns("version", Integer)
 )

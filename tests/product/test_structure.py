@@ -276,7 +276,7 @@ NAMES_ENGINES = {
     "importer.backends",  # the one declaration
     "importer.memory.engine_keys",
     "importer.signals.quantisation",  # a method of the same name
-    "importer.service.http.models", "importer.service.http.recheck",  # examples of requests
+    "importer.service.http.models",  # an example of a request
 }  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from importer.app.request import OPTIONS
 from importer.hub import client, listing, rate_limit, reference
 from importer.service import security
 from importer.service.domain import document_text, import_request
-from importer.service.http import recheck
 from importer.service.jobs import live_jobs
 from importer.service.settings import Settings
 from importer.storage import processes, queue
@@ -34,7 +33,6 @@ FIGURES = {
     "characters of a document's text": document_text.LONGEST, "keys of `set`": OPTIONS["settings"].most,
     "characters of a reference": reference.LONGEST, "characters of a note": import_request.NOTE,
     "references in one list": DEFAULT.references,
-    "names of one recheck": recheck.MOST_NAMES,
     "entries on a page of documents": 500, "changes in a minute": DEFAULT.rate,
     "other requests in a minute": DEFAULT.reads, "wrong keys": security.REFUSED,
     "connections at a time": DEFAULT.connections, "previews at a time": DEFAULT.previews,
@@ -45,7 +43,6 @@ FIGURES = {
     "bytes of all answers": answers.MAX_RUN, "seconds of a run": answers.TOTAL_LIMIT,
     "seconds of a pause": rate_limit.LONGEST_PAUSE, "files of a repository": listing.MOST_FILES,
 }  # fmt: skip
-NAMES = ["m"] * (recheck.MOST_NAMES + 1)
 BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
     "characters of a note": (
         "/v1/imports",
@@ -56,7 +53,6 @@ BEYOND: dict[str, tuple[str, dict[str, Any]]] = {
         "/v1/imports",
         {"reference": "acme/base", "set": {f"k{n}": 1 for n in range(OPTIONS["settings"].most + 1)}},
     ),
-    "names of one recheck": ("/v1/recheck", {"names": NAMES}),
     "references in one list": ("/v1/imports", {"references": ["acme/base"] * (DEFAULT.references + 1)}),
 }
 

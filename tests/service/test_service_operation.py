@@ -263,6 +263,6 @@ def test_a_database_that_is_locked_answers_503(tmp_path: Path, monkeypatch: pyte
     with TestClient(create(settings), base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
         with closing(sqlite3.connect(str(make_url(settings.url).database))) as other:
             other.execute("BEGIN IMMEDIATE")
-            answer = client.post("/v1/recheck", json={"names": ["m"]})
+            answer = client.post("/v1/imports", json={"reference": "acme/base", "backend": "vllm"})
         assert problem(answer, 503, "no-database")
         assert answer.headers["Retry-After"] == "5"

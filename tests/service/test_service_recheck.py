@@ -1,4 +1,4 @@
-"""Rechecks over REST: what an import of each document would change, on the document and in the job."""
+"""Rechecks over REST: what an import of a document would change, on the document and in the job."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ def imported(service: Service, name: str, files: Any = BASE, **options: Any) -> 
     return repo
 
 
-def rechecked(service: Service, *names: str, **asked: Any) -> dict[str, Any]:
-    """A recheck that has ended: its documents by name."""
-    answer = service.client.post("/v1/recheck", json={"names": [*names], **asked})
+def asked(service: Service, name: str, **said: Any) -> dict[str, Any]:
+    """A recheck that has ended."""
+    answer = service.client.post(f"/v1/configs/{name}/recheck", json=said)
     assert (answer.status_code, answer.json()["kind"]) == (202, "recheck"), answer.text
-    job = service.ended(answer.json()["id"])
+    return service.ended(answer.json()["id"])
+
+
+def rechecked(service: Service, name: str, **said: Any) -> str:
+    """The outcome of a recheck."""
+    job = asked(service, name, **said)
     assert job["state"] == "succeeded", job
-    found = service.client.get(f"/v1/recheck/{job['id']}").json()
-    assert found["counts"] == job["result"]["outcomes"]
-    return {item["name"]: item for item in found["items"]}
+    return str(job["result"]["outcome"])
 
 
 def shown(service: Service, name: str) -> Any:
@@ -56,15 +59,14 @@ def test_what_an_import_would_change_stands_on_the_document_until_it_is_imported
     repo = imported(service, name)
     published(service, name)
     before = service.config(name)
-    assert (rechecked(service, name)[name]["outcome"], shown(service, name)) == ("unchanged", None)
+    assert (rechecked(service, name), shown(service, name)) == ("unchanged", None)
     new = repo.commit(WARM)
-    found = rechecked(service, name)[name]
+    outcome, found = rechecked(service, name), shown(service, name)
     now = service.config(name)
-    assert (found["outcome"], now["attention"], differing(service)) == ("differs", ["differs"], {name})
+    assert (outcome, now["attention"], differing(service)) == ("differs", ["differs"], {name})
     for told in ("attention", "checked_at"):
         before[told] = now[told]
     assert now == before  # a recheck changes no working copy, and nothing that is served
-    assert shown(service, name) == found
     assert (found["version"], found["found"]["engine_version"]) == (before["version"], None)
     changes = {one["path"]: one for one in found["found"]["changes"]}
     preview = service.client.post(
@@ -86,7 +88,8 @@ def test_a_conflict_is_reported_in_advance(service: Service) -> None:
     repo = imported(service, name)
     service.edit(name, {"parameters": {"temperature": 0.5}}).raise_for_status()
     repo.commit(WARM)
-    found = rechecked(service, name)[name]["found"]
+    assert rechecked(service, name) == "differs"
+    found = shown(service, name)["found"]
     assert [(c["path"], c["mine"], c["theirs"]) for c in found["conflicts"]] == [
         ("parameters.temperature", 0.5, 0.7)
     ]
@@ -100,50 +103,25 @@ def test_a_conflict_is_reported_in_advance(service: Service) -> None:
 def test_another_version_of_the_engine(service: Service) -> None:
     imported(service, "gemma-4-1b-it", CHAT, engine_version="0.14.1")
     imported(service, "small", BASE, backend="mlx")
-    found = rechecked(service, "gemma-4-1b-it", "small", engine_version="0.33.0")
-    assert {name: one["outcome"] for name, one in found.items()} == {
-        "gemma-4-1b-it": "differs", "small": "left-out",
-    }  # fmt: skip
-    gemma = found["gemma-4-1b-it"]["found"]
+    found = {name: rechecked(service, name, engine_version="0.33.0") for name in ("gemma-4-1b-it", "small")}
+    assert found == {"gemma-4-1b-it": "differs", "small": "left-out"}
+    gemma = shown(service, "gemma-4-1b-it")["found"]
     paths = {one["path"]: one.get("after") for one in gemma["changes"]}
     assert (paths["options.tool_parser"], gemma["engine_version"]) == ("gemma4", "0.33.0")
     assert "gemma-4-1b-it" in differing(service)
-    refused = service.client.post("/v1/recheck", json={"engine_version": "0.99"})
+    refused = service.client.post("/v1/configs/small/recheck", json={"engine_version": "0.99"})
     assert problem(refused, 422, "bad-value")["errors"][0]["pointer"] == "/engine_version"
 
 
-def test_each_document_has_an_outcome_of_its_own(service: Service) -> None:
-    for name in ("lost", "stays"):
+def test_a_model_that_is_gone_is_a_difference_and_a_hub_that_fails_is_a_failure(service: Service) -> None:
+    for name in ("lost", "unreachable"):
         imported(service, name)
     del service.hub.repos["acme/lost"]
-    found = rechecked(service, "lost", "stays")
-    assert {name: one["outcome"] for name, one in found.items()} == {"lost": "differs", "stays": "unchanged"}
+    assert rechecked(service, "lost") == "differs"
     assert shown(service, "lost")["found"]["refused"]["kind"] == "private"  # it needs a person, too
     service.client.delete("/v1/configs/lost", headers={"If-Match": "*"}).raise_for_status()
-    wrong = service.client.post("/v1/recheck", json={"names": ["stays", "nothing"]})
-    assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/names/1"
-    wrong = service.client.post("/v1/recheck", json={"backend": "zz"})
-    assert problem(wrong, 422, "bad-value")["errors"][0]["pointer"] == "/backend"
-    first = service.client.post("/v1/recheck", json={"q": "stays"})
-    service.ended(first.json()["id"])
-    url = f"/v1/recheck/{first.json()['id']}"
-    page = service.client.get(url, params={"limit": 1}).json()
-    assert (page["total"], page["next"], page["counts"]) == (1, None, {"unchanged": 1})
-    assert service.client.get(url, params={"outcome": "differs"}).json()["items"] == []
-    for path in (url, "/v1/jobs"):
-        wrong = service.client.get(path, params={"cursor": "-----"})
-        assert problem(wrong, 422, "bad-request")["errors"][0]["pointer"] == "/query/cursor"
-    assert service.client.get(url, params={"cursor": "stays"}).json()["items"] == []
-    problem(service.client.get("/v1/recheck/none"), 404, "no-such-job")
-
-
-def test_a_hub_that_does_not_answer_costs_the_others_nothing(service: Service) -> None:
-    imported(service, "unreachable")
-    imported(service, "reachable")
+    problem(service.client.post("/v1/configs/lost/recheck"), 404, "no-such-document")
     away = {"Location": "http://169.254.169.254/"}
     service.hub.faults.append(Fault("/api/models/acme/unreachable", 302, away))
-    found = rechecked(service, "unreachable", "reachable")
-    assert {name: one["outcome"] for name, one in found.items()} == {
-        "unreachable": "failed", "reachable": "unchanged",
-    }  # fmt: skip
-    assert found["unreachable"]["error"]["kind"] == "refused-host"
+    failed = asked(service, "unreachable")
+    assert (failed["state"], failed["error"]["kind"]) == ("failed", "refused-host")

@@ -160,8 +160,8 @@ def test_a_device_is_another_document_where_that_is_asked(service: Service) -> N
     assert (again["name"], again["written"]) == ("cards-8xh100", False)
     other = done(service, "acme/cards", "vllm", device="l4", per_device=True)
     assert other["name"] == "cards-l4"
-    job = service.client.post("/v1/recheck", json={"names": ["cards-8xh100"]}).json()["id"]
-    assert service.ended(job)["result"]["outcomes"] == {"unchanged": 1}
+    job = service.client.post("/v1/configs/cards-8xh100/recheck").json()["id"]
+    assert service.ended(job)["result"]["outcome"] == "unchanged"
 
     moved = {"reference": "acme/cards", "backend": "vllm", "device": "l4"}
     seen = service.client.post("/v1/imports/preview", json=moved).json()["warnings"]

@@ -488,8 +488,6 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, obj
     links = {"self": base, "events": f"{base}/events"}
     if job.kind == "imports":
         links["jobs"] = f"/v1/jobs?parent={job.id}"
-    if job.kind == "recheck":
-        links["documents"] = f"/v1/recheck/{job.id}"
     if job.state in CANCELLABLE:
         links["cancel"] = f"{base}/cancel"
     if job.state not in (*OPEN, "succeeded"):
@@ -502,7 +500,7 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, obj
     return {
         **{key: getattr(job, key) for key in (*shown, *times)},
         "request": request,
-        "result": _result(job.result),
+        "result": job.result,
         "refused": job.request.get("refused"),
         "message": job.says,
         "error": None if job.error is None else _error(job.error),
@@ -514,18 +512,8 @@ def job_json(job: JobRow, counts: dict[str, int] | None = None) -> dict[str, obj
 
 def event_json(data: Mapping[str, object]) -> dict[str, object]:
     """Return an event's data as they are answered."""
-    error = data.get("error")
-    named = _message(data)
-    if "result" in named:
-        named["result"] = _result(named["result"])
+    error, named = data.get("error"), _message(data)
     return named | {"error": _error(cast("Failure", error))} if isinstance(error, Mapping) else named
-
-
-def _result(stored: object) -> dict[str, object] | None:
-    """Return a job's result as it is answered: that of a skipped model has a problem."""
-    if not isinstance(stored, Mapping):
-        return None
-    return {**stored, "error": problem_of(stored["error"])} if "skipped" in stored else dict(stored)
 
 
 def _error(failed: Failure) -> Mapping[str, object]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from fastapi import Path, Query, Request
+from fastapi import Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -19,7 +19,7 @@ from importer.app.states import State
 from importer.backends import NAMES
 from importer.document.store import Review
 from importer.errors import ServiceError
-from importer.service.domain.import_request import Body, Text
+from importer.service.domain.import_request import Text
 from importer.storage.documents import COLUMNS, Filters, Listed, Room, Value, order, whole
 
 JSON = "application/json"
@@ -44,7 +44,6 @@ JobSort = Literal["created_at", "-created_at"]
 Validation = Literal["never", "passed", "failed", "stale"]
 SINCE = "only what has changed at this time or later, such as 2026-11-22T08:00:00Z"
 Since = Annotated[datetime | None, Query(description=SINCE)]
-Ident = Annotated[str, Path(max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 _known: dict[tuple[str, str], frozenset[str]] = {}
 
@@ -125,8 +124,8 @@ Several = Annotated[list[Text] | None, Field(max_length=50)]
 FILTERS = frozenset(one.name for one in fields(Filters))
 
 
-class Selection(BaseModel):
-    """Documents by filter; of several values of one filter any will do."""
+class DocumentQuery(BaseModel):
+    """The filters of a list of documents in a query; of several values of one filter any will do."""
 
     state: list[State] | None = Field(default=None, max_length=10)
     review: list[Review] | None = Field(default=None, max_length=10, description="states of the review")
@@ -158,26 +157,19 @@ class Selection(BaseModel):
         default=None, description="words that are all in its name, model, family, description or tags"
     )
 
-    def filters(self) -> Filters:
-        """Return the filters; raises what ``room_of`` raises."""
-        chosen: dict[str, Any] = {
-            name: ((value,) if isinstance(value, str) else tuple(value)) if name in COLUMNS else value
-            for name in self.model_fields_set & FILTERS
-            if (value := getattr(self, name)) is not None
-        }
-        return Filters(**chosen, room=None if self.device is None else room_of(self.device))
-
-
-class DocumentQuery(Selection):
-    """The filters of a list of documents in a query."""
-
     updated_since: datetime | None = Field(default=None, description=SINCE)
     released: bool | None = Field(default=None, description="only what the gallery serves, or the rest")
     deleted: bool = Field(default=False, description="those that were deleted, and can be brought back")
 
     def filters(self) -> Filters:
         """Return the filters; raises what ``room_of`` and ``utc`` raise."""
-        return replace(super().filters(), updated_since=utc(self.updated_since))
+        chosen: dict[str, Any] = {
+            name: tuple(value) if name in COLUMNS else value
+            for name in self.model_fields_set & FILTERS
+            if (value := getattr(self, name)) is not None
+        }
+        room = None if self.device is None else room_of(self.device)
+        return Filters(**chosen | {"updated_since": utc(self.updated_since)}, room=room)
 
 
 class ListQuery(DocumentQuery):
@@ -241,13 +233,6 @@ def position(sort: Sort, cursor: str) -> Sequence[Value]:
         raise refusal("cursor", OTHER_LIST)
     value, name = place
     return (name,) if order(sort) is None else (int(value) if whole(sort) else value, name)
-
-
-class DocumentSelection(Body, Selection):
-    """The filters in a body: one value of a family or a backend needs no list."""
-
-    family: Text | Several = None  # type: ignore[assignment]
-    backend: Text | Several = None  # type: ignore[assignment]
 
 
 UNKNOWN = "extra_forbidden"  # pydantic's type of error for a field that a model does not have

@@ -68,7 +68,7 @@ class Runner:
         validations = ValidationSteps(gallery, self.device or me.host, settings.places, self.bench)
         self._steps: Mapping[Kind, Mapping[str, Step]] = {
             "import": imports.steps, "validation": validations.steps,
-            "recheck": RecheckSteps(gallery, self.bench, settings).steps,
+            "recheck": RecheckSteps(gallery, self.bench, settings, budget).steps,
         }  # fmt: skip
         self._ending, self._wakeups = threading.Event(), Wakeups(gallery.database)
         self._leases, self._seen = LeaseMonitor(), time.monotonic()

@@ -14,7 +14,7 @@ export { Palette } from "./palette.jsx";
 export { Figures } from "./figures.jsx";
 export { Problem } from "./problem.jsx";
 export { ChooseSides, Conflicts } from "./conflicts.jsx";
-export { Follow, States, open } from "./progress.jsx";
+export { Follow, open } from "./progress.jsx";
 export { Tabs } from "./tabs.jsx";
 export { Working } from "./working.jsx";
 export { Toast, say } from "./toast.jsx";

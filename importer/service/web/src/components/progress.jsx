@@ -94,7 +94,7 @@ function Counts({ counts }) {
   return [<Bar label={T.ended(all - left, all)} value={all - left} max={all || 1} />, <States counts={counts} />];
 }
 
-export const States = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
+const States = ({ counts }) => <p>{Object.entries(counts).filter(([, n]) => n).map(([name, n]) => [<Mark key={name} word={name}>{T.counted(n, name)}</Mark>, " "])}</p>;
 
 // The events of an open job show its end; a job that waits for an answer has none.
 function Cancel({ job, again }) {

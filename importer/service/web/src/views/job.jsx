@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { get, post } from "../api.js";
-import { Action, Facts, Failure, Follow, Link, Section, States, Table, Title, When, open, useAction } from "../components/index.js";
+import { Action, Facts, Failure, Follow, Link, Section, Table, Title, When, open, useAction } from "../components/index.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
 import { asked } from "./jobs/asked.jsx";
@@ -46,9 +46,9 @@ function Outcome({ job }) {
   const name = job.result?.name ?? job.config, again = renamed(job);
   if (again) return <p class="buttons"><Link to={["import"]} query={again} class="button main">{T.renamed}</Link></p>;
   if (job.state !== "succeeded") return name ? <p class="buttons"><Link to={["documents", name]} class="button">{T.open(name)}</Link></p> : null;
-  if (job.kind === "recheck") return [<States counts={job.result.outcomes} />, <Next to={["documents"]} query={{ attention: "differs" }}>{T.differing}</Next>];
   if (!name) return null;
   if (job.result?.measured) return [<p>{job.result.fit}</p>, <Next to={["documents", name, "memory"]}>{T.memory}</Next>];
+  if (job.kind === "recheck") return [<p>{T.outcomes[job.result.outcome]}</p>, <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>];
   if (job.kind !== "validation") return <Next to={["documents", name]}>{TEXTS.common.review(name)}</Next>;
   const { probes = {} } = job.result ?? {};
   return [
@@ -57,7 +57,7 @@ function Outcome({ job }) {
   ];
 }
 
-const Next = ({ to, query, children: text }) => <p class="buttons"><Link to={to} query={query} class="button main">{text}</Link></p>;
+const Next = ({ to, children: text }) => <p class="buttons"><Link to={to} class="button main">{text}</Link></p>;
 
 // One answer for all jobs of a list that ask for a backend.
 function Asked({ job, items }) {

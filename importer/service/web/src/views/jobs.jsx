@@ -1,8 +1,8 @@
 // All jobs, with filters that stand in the address.
 
 import { useState } from "preact/hooks";
-import { get, may, post } from "../api.js";
-import { Action, Boxes, Choice, Empty, Failure, Mark, Pager, Title, open, useAction } from "../components/index.js";
+import { get } from "../api.js";
+import { Boxes, Choice, Empty, Mark, Pager, Title, open } from "../components/index.js";
 import { go } from "../router.js";
 import { TEXTS } from "../text.js";
 import { useView } from "../view.js";
@@ -18,19 +18,15 @@ const found = (query, signal) => get(["jobs"], { query: { ...query, limit: 50 },
 export const load = ({ route, signal }) => found(asked(route), signal);
 
 export function View({ data }) {
-  const { route, turn, me } = useView(), act = useAction();
+  const { route, turn } = useView();
   const { cursor, ...query } = asked(route);
   return [
     <Title>{T.title}</Title>,
-    <p class="buttons"><Action act={act} name="recheck" label={T.recheckAll} disabled={!may(me, "import")} onAct={recheckAll} /></p>,
-    <Failure of={act} />,
     <Filters {...query} />,
     <Looked key={turn} first={data} query={{ ...query, cursor }} />,
     <Pager label={T.moreJobs} to={["jobs"]} query={query} cursor={cursor} next={data.next} />,
   ];
 }
-
-const recheckAll = async () => go(["jobs", (await post(["recheck"], { body: {} })).id]);
 
 function Looked({ first, query }) {
   const [now, set] = useState(first);

@@ -69,7 +69,7 @@ function Again({ found }) {
   return [
     <p class="buttons">
       <Action act={act} name="reimport" label={T.names.reimport} disabled={!may(me, "import")} onAct={job(() => reimport(name, found.backend))} />
-      <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job(() => recheck([name]))} />
+      <Action act={act} name="recheck" label={T.names.recheck} disabled={!may(me, "import")} onAct={job(() => recheck(found))} />
       <Action act={act} name="ask" label={T.names.delete} disabled={!may(me, "approve")} onAct={() => setAsks(true)} />
     </p>,
     asks ? <Dialog title={T.deleteOne(name)} onClose={() => setAsks(false)}>

@@ -15,12 +15,13 @@ export async function reimport(name, backend, engineVersion) {
   return post(["imports"], { body: { ...body, reference: directory || request.reference || reference, name, backend } });
 }
 
-export const recheck = (names) => post(["recheck"], { body: { names } });
+export const recheck = ({ name }) => post(["configs", name, "recheck"]);
 export const remove = ({ name, version }) => ask("DELETE", ["configs", name], { match: `"${version}"` });
 
 const DO = {
   approve: ({ name, digest }, publish) => post(["configs", name, "approve"], { body: { digest, ...publish } }),
   validate: ({ name }) => post(["configs", name, "validate"]),
+  recheck,
   reimport: ({ name, backend }) => reimport(name, backend),
   release: ({ name, digest }) => post(["configs", name, "release"], { body: { digest } }),
   withdraw: ({ name }) => post(["configs", name, "withdraw"]),
@@ -28,13 +29,7 @@ const DO = {
 };
 
 // The outcome of each; one that is refused leaves the others as they are.
-export async function each(action, items, publish = {}) {
-  if (action === "recheck") {
-    const { id } = await recheck(items.map((one) => one.name));
-    return items.map(({ name }) => ({ name, job: id }));
-  }
-  return oneByOne(items, (one) => DO[action](one, publish));
-}
+export const each = (action, items, publish = {}) => oneByOne(items, (one) => DO[action](one, publish));
 
 export async function oneByOne(items, act) {
   const found = [];
