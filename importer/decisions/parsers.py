@@ -417,7 +417,8 @@ def _known_none(none: Evidence, claims: Sequence[Evidence], proof: Proved | None
 
 def _calls_unread(proof: Proved) -> bool:
     """Return whether the template offers tools, and no parser is made for the calls that it writes."""
-    return proof.asked and proof.tools_rendered and {*proof.reads} <= {*proof.liberal}
+    strict = {*proof.reads, *proof.unsettled} - {*proof.liberal}
+    return proof.asked and proof.tools_rendered and not strict
 
 
 def _proved(
