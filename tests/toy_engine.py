@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 
-def adapter(mode: str, *, warm_up: bool = False, host: str = "") -> Any:
+def adapter(mode: str, *, warm_up: bool = False, host: str = "", on_cards: bool = False) -> Any:
     """The adapter; its imports stay out of the toy's own process."""
     from importer.engines.base import Launch, Readiness
     from importer.engines.deaths import Death, Died
@@ -30,9 +30,12 @@ def adapter(mode: str, *, warm_up: bool = False, host: str = "") -> Any:
         name: str = "toy"
         distributions: tuple[str, ...] = ("toy",)
         readiness: Readiness = ready
-        deaths: tuple[Death, ...] = (Death(r"(?P<words>ToyError: .*)", Died.LAST_WORDS),)
+        deaths: tuple[Death, ...] = (
+            Death(r"(?P<words>ToyError: .*)", Died.LAST_WORDS),
+            Death(r"No available memory for the cache", Died.NO_MEMORY_FOR_CACHE, "environment"),
+        )
         takes_template: bool = True
-        needs_card: bool = False
+        needs_card: bool = on_cards
         system: tuple[tuple[str, str], ...] = ()
 
         def plan(self) -> tuple[tuple[str, ...], ...]:
@@ -78,6 +81,8 @@ def die(mode: str) -> None:
     """End at the start, where this mode or a variable asks for that."""
     if mode == "dies":
         raise SystemExit("ToyError: no wheels")
+    if mode == "finds-no-room":
+        raise SystemExit("ValueError: No available memory for the cache blocks.")
     if mode == "dies-strangely":
         raise RuntimeError("something nobody has seen")
     config = Path(os.environ.get("TOY_MODEL", "/none"), "config.json")

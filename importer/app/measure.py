@@ -28,7 +28,7 @@ from importer.document.document_keys import digest
 from importer.document.merge import Take
 from importer.document.store import Store, StoredDocument
 from importer.engines import machine
-from importer.engines.deaths import Died
+from importer.engines.deaths import OF_CARDS, Died
 from importer.engines.lacking import Lacking
 from importer.errors import EngineError
 from importer.frozen import frozen
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
 MINE: Take = "mine"  # of a conflict: a person's value stays
 RANDOM = "dummy"  # load_format of weights that no file has
-OF_MEMORY = frozenset({
-    Died.CARD_IN_USE, Died.NO_MEMORY_FOR_CACHE, Died.NO_MEMORY_FOR_WEIGHTS, Lacking.MEMORY, Lacking.KILLED,
-})  # fmt: skip
+OF_MEMORY = OF_CARDS | {Died.CARD_HELD, Lacking.MEMORY, Lacking.KILLED}
 
 
 class UnmeasuredReason(ReasonKind):

@@ -54,7 +54,8 @@ ENVIRONMENT: Final = "environment"
 class Died(ReasonKind):
     """An end of an engine by its own doing, its settings or its installation."""
 
-    CARD_IN_USE = "{words}"
+    CARD_HELD = "{problem}; on the card: {held:and}"
+    CARD_IN_USE = "{words}: end what else holds the card, or lower gpu_memory_utilization"
     CODE_NOT_TRUSTED = "the repository brings code that runs only with trust_remote_code: true"
     CONFIG_LACKS = "config.json lacks {keys}"
     CONTEXT_TOO_LARGE = "the context does not fit into memory: {words}"
@@ -103,6 +104,10 @@ class Died(ReasonKind):
 
 # Deaths of a parser's name or of its format.
 OF_PARSERS = frozenset({Died.PARSER_UNFIT, Died.TOKENIZERS_PARSER})
+
+
+# Deaths over memory of a card, that other programs may hold.
+OF_CARDS = frozenset({Died.CARD_IN_USE, Died.NO_MEMORY_FOR_CACHE, Died.NO_MEMORY_FOR_WEIGHTS})
 
 
 # Deaths of a file that is away, cut, or whole with contents that no library reads.

@@ -18,6 +18,7 @@ from importer.memory.devices import GIB, Device, Kind, of_kind
 NAME = "this machine"
 SECONDS = 10.0  # limit for nvidia-smi
 MIB = 2**20
+LONGEST = 40  # characters of a program's name
 HELD_BACK = 0.985  # of the memory on the card, where the driver does not report its own share
 STATUS = Path("/proc/self/status")
 NODES = Path("/sys/devices/system/node")
@@ -98,6 +99,19 @@ def card_memory() -> list[tuple[int, int]]:
     return [(int(c[0]) * MIB, int(c[1]) * MIB) for c in rows if len(c) == 2 and all(map(str.isdecimal, c))]
 
 
+def card_holders() -> list[str]:
+    """Return the programs on the cards that are not hidden, each with its process and its memory; none
+    without nvidia-smi.
+    """
+    table = _queried("process_name,pid,used_memory", of="compute-apps")
+    rows = [[cell.strip() for cell in line.rsplit(",", 2)] for line in table.splitlines()]
+    shown = [(name, pid, size) for name, pid, size in (row for row in rows if len(row) == 3)]
+    return [
+        f"{Path(name).name[:LONGEST]} (process {pid}, {f'{int(size):,} MiB' if size.isdecimal() else size})"
+        for name, pid, size in shown
+    ]
+
+
 def read_cards(text: str, system: int) -> Device | None:
     """Return the device in the output of nvidia-smi; ``system`` bytes are the memory of a card without
     its own.
@@ -126,14 +140,14 @@ def read_cards(text: str, system: int) -> Device | None:
     return replace(device, free=unused.get(one))
 
 
-def _queried(fields: str) -> str:
+def _queried(fields: str, of: str = "gpu") -> str:
     """Return the table of nvidia-smi for the cards that are not hidden; empty where it fails or is absent."""
     program, visible = shutil.which("nvidia-smi"), os.environ.get("CUDA_VISIBLE_DEVICES", "")
     chosen = [f"--id={visible}"] if re.fullmatch(r"[\w-]+(,[\w-]+)*", visible, re.ASCII) else []
     if program is None:
         return ""
     try:
-        argv = [program, *chosen, f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+        argv = [program, *chosen, f"--query-{of}={fields}", "--format=csv,noheader,nounits"]
         done = launcher.run(argv, Purpose.SYSTEM, seconds=SECONDS)
     except OSError:
         return ""

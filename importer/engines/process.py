@@ -15,9 +15,9 @@ from importer import config, demo, launcher
 from importer.document import environment, template_file
 from importer.document.document import Document
 from importer.document.template_file import ChatTemplate
-from importer.engines import logs, model_folder, start_trials
+from importer.engines import logs, machine, model_folder, start_trials
 from importer.engines.base import Engine, Launch
-from importer.engines.deaths import OF_FILES, OF_WEIGHTS, DeathCause, Died
+from importer.engines.deaths import OF_CARDS, OF_FILES, OF_WEIGHTS, DeathCause, Died
 from importer.engines.ports import LOOPBACK, free_port, is_free
 from importer.engines.process_group import largest_file, resident, shared_memory, wait_ended
 from importer.engines.readiness import NeverError, StartWatch, answers
@@ -286,6 +286,8 @@ class _Start:
             explained = model_folder.compared(cause, self.model_dir, self.engine.name)
             if explained is not cause:
                 return explained
+        if cause.reason.kind in OF_CARDS and self.engine.needs_card:
+            return start_trials.held(cause, machine.card_holders())
         if cause.reason.kind in OF_FILES:
             return model_folder.judged(cause, self.model_dir)
         if cause.reason.kind is Died.TOKENIZERS_PARSER:

@@ -129,6 +129,13 @@ def half_installed(cause: DeathCause, engine: str) -> DeathCause:
     return DeathCause(Reason(Died.NO_MODULE, module=parser), ENVIRONMENT)
 
 
+def held(cause: DeathCause, holders: Sequence[str]) -> DeathCause:
+    """Return the cause of an end over the memory of a card, with the programs that hold some of it."""
+    if not holders:
+        return cause
+    return DeathCause(Reason(Died.CARD_HELD, problem=cause.reason, held=tuple(holders)), cause.attribution)
+
+
 def with_another_model(cause: DeathCause, starts: Callable[[], bool], report: Progress) -> DeathCause:
     """Return the cause of an end; the model's files where the engine starts with another model.
 

@@ -107,6 +107,21 @@ def test_a_known_cause_needs_no_trial(
     assert "setting" not in repr(died(weights, env={"TOY_HATES": "it"}).details["problem"])
 
 
+@pytest.mark.parametrize("on_cards", [True, False])
+def test_programs_that_hold_a_card_are_named(
+    on_cards: bool, importer_home: Path, weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    rows = "/opt/a, b/python, 4711, 61234\\n[Not Found], 4712, [N/A]\\nno row\\n"
+    program.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    problem = died(weights, "finds-no-room", on_cards=on_cards).details["problem"]
+    assert "kv_cache_memory_bytes" in render(problem)
+    held = "; on the card: python (process 4711, 61,234 MiB) and [Not Found] (process 4712, [N/A])"
+    assert render(problem).endswith(held) is on_cards
+
+
 @pytest.mark.parametrize("bad", [{"a"}, {"e"}, {"a", "e"}, {"z"}])
 def test_halves_find_one_setting_and_only_one(bad: Collection[str]) -> None:
     settings = [Setup(None, name, "1") for name in "abcde"]

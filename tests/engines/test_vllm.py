@@ -192,7 +192,12 @@ NMS = "operator torchvision::nms does not exist"
          "it refused its settings: Input should be 16 or 32"),
         (("AssertionError: Error in memory profiling. Initial free memory 70.1 GiB, current free "
           "memory 71.3 GiB. This happens when other processes sharing the same container release it"),
-         "Error in memory profiling. Initial free memory 70.1 GiB, current free memory 71.3 GiB."),
+         ("Error in memory profiling. Initial free memory 70.1 GiB, current free memory 71.3 GiB: "
+          "end what else holds the card, or lower gpu_memory_utilization")),
+        (("ValueError: Free memory on device cuda:0 (9.1/139.8 GiB) on startup is less than desired GPU "
+          "memory utilization (0.92, 128.62 GiB). Decrease GPU memory utilization or reduce GPU memory"),
+         ("Free memory on device cuda:0 (9.1/139.8 GiB) on startup is less than desired GPU memory "
+          "utilization (0.92, 128.62 GiB): end what else holds the card, or lower gpu_memory_utilization")),
         ("ValueError: Couldn't instantiate the backend tokenizer from one of: ",
          "the tokenizer is missing or broken (Couldn't instantiate the backend tokenizer)"),
         ("Exception: EOF while parsing an object at line 1 column 500",

@@ -9,6 +9,12 @@ def _unended(fields: Fields) -> str:
     return str(fields["problem"]).rstrip(".")
 
 
+def _cards_in_use(fields: Fields) -> str:
+    wants = f"and vLLM wants {fields['share']:.0%} of it"
+    held = f"; on the card: {', '.join(fields['held'])}" if fields["held"] else ""
+    return f"{fields['free']:.1f} of {fields['total']:.1f} GB are free on a card, {wants}{held}"
+
+
 class DoctorReason(ReasonKind):
     """The state that a check reports."""
 
@@ -19,7 +25,7 @@ class DoctorReason(ReasonKind):
     )
     CARDS_FEW = "the document wants {wanted} cards, and {count} are here"
     CARDS_FREE = "{wanted} of {count} cards, {free:.1f} GB free"
-    CARDS_IN_USE = "{free:.1f} of {total:.1f} GB are free on a card, and vLLM wants {share:.0%} of it"
+    CARDS_IN_USE = (_cards_in_use,)
     CARDS_NONE = "{engine} serves on NVIDIA cards, and this machine has none: only its parsers run here"
     CHANGED_SINCE = "not as imported: {files:and}"
     CONTEXT = "the document's context is {wanted:,} tokens, the model's {longest:,}"

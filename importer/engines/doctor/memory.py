@@ -56,7 +56,9 @@ def of_cards(case: DoctorCase, cards: list[tuple[int, int]]) -> Result:
     if not short:
         free = cards[0][0] / GB
         return Fine(Reason(DoctorReason.CARDS_FREE, wanted=required, count=len(cards), free=free))
-    used = Reason(DoctorReason.CARDS_IN_USE, free=short[0][0] / GB, total=short[0][1] / GB, share=share)
+    free, total = (size / GB for size in short[0])
+    held = tuple(machine.card_holders())
+    used = Reason(DoctorReason.CARDS_IN_USE, free=free, total=total, share=share, held=held)
     return Trouble(used, Reason(DoctorRemedy.FREE_THE_CARD))
 
 
