@@ -165,7 +165,7 @@ def validate(
     ``fetch``     download weights that are not on this disk. ``probes``  names; the report is partial then.
     ``server``    the URL of a running server, which is probed in place of an engine of importer's;
     ``model``     its name for the model, ``api_key`` its key, ``headers`` what each request to it has, too;
-    the report has neither key nor headers. ``thorough``  more questions of abilities.
+    the report has neither key nor headers. ``thorough``  abilities until ± 5 points.
     ``time_limit``  seconds for all probes (600).
     A probe that fails is no error: see ``Validated.passed``. Raises EngineError where the engine is missing
     or does not serve, with what it died of; HubError, DocumentError, UsageError("unknown-probe") and

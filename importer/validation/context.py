@@ -115,7 +115,7 @@ class Context(Background):
     ``log``           the exchanges that become its evidence.
     ``judged_wrong``  the verdicts of this probe that are no pass.
     ``journal``       the engine's log from the start of the probe on.
-    ``thorough``      whether probes of abilities ask all of their questions.
+    ``thorough``      whether abilities are asked until their intervals are narrow.
     """
 
     promise: Expectations

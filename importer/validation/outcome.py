@@ -469,7 +469,8 @@ class Report:
 
     ``partial`` has the limits of a validation that is not of the whole document: ``probes``, and ``against``,
     the address of a server that importer did not start. ``speed`` has the time of a first token and the
-    tokens in a second. ``forms`` of calls were tried on the model, the served one first.
+    tokens in a second. ``forms`` of calls were tried on the model, the served one first. ``figures`` of
+    abilities are those of a thorough run: answers that show one, and all of them.
     """
 
     engine: Mapping[str, object]
@@ -479,6 +480,7 @@ class Report:
     partial: Mapping[str, object] | None = None
     speed: Mapping[str, object] = field(default_factory=dict)
     forms: tuple[CallForm, ...] = ()
+    figures: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -520,7 +522,7 @@ class Report:
             sums["required" if form.choice == "required" else "tools"] = (form.right, form.asked)
         return {
             name: {"shown": did, "asked": asked, "interval": _rounded(wilson(did, asked))}
-            for name, (did, asked) in sums.items()
+            for name, (did, asked) in {**sums, **self.figures}.items()
         }
 
     def to_json(self) -> dict[str, object]:

@@ -79,7 +79,7 @@ class ProbeOptions:
     ``probes``       only these, and the report is partial; all where it is ``None``.
     ``progress``     is called with each step, from several threads.
     ``time_limit``   seconds for one exchange, ``total_limit`` for all of them.
-    ``thorough``     whether probes of abilities ask all of their questions.
+    ``thorough``     whether abilities are asked until their intervals are narrow.
     """
 
     probes: Sequence[Probe] | None = None

@@ -209,39 +209,6 @@ TRIP = Prompt(
     (TRIP_TOOL,),
     ("köln",),
 )
-# Further questions of a thorough run: for a tool, and for none.
-DUE = tuple(
-    Prompt(f"due-{number}", (user(text),), (WEATHER_TOOL, TIME_TOOL), (city,))
-    for number, (text, city) in enumerate(
-        (
-            ("Do I need an umbrella in Lisbon at this moment?", "lisbon"),
-            ("What time is it in Tokyo?", "tokyo"),
-            ("How warm is it in Cairo right now?", "cairo"),
-            ("Tell me the current time in Lima, please.", "lima"),
-            ("Is it snowing in Oslo?", "oslo"),
-            ("I call Madrid: which time do they have there?", "madrid"),
-            ("Look up the weather in Athens for me.", "athens"),
-            ("Is it late already in Sydney?", "sydney"),
-        ),
-        1,
-    )
-)
-NOT_DUE = tuple(
-    Prompt(f"not-due-{number}", (user(text),), (WEATHER_TOOL,))
-    for number, text in enumerate(
-        (
-            "Hello! How are you?",
-            "What is two plus three?",
-            "Write one sentence about a cat.",
-            "Thank you, that is all for today.",
-            "Translate the word tree into French.",
-            "Why is the sky blue?",
-            "Name the days of the week.",
-            "Who wrote the play Hamlet?",
-        ),
-        1,
-    )
-)
 # A question for a tool that is not on offer: no call may name it.
 NOT_OFFERED = Prompt("not-offered", (user("What time is it in Rome?"),), (WEATHER_TOOL,))
 
@@ -438,7 +405,8 @@ def short(switches: Mapping[str, Any]) -> tuple[NoncePrompt, ...]:
         found.append(_prompt(Part.SWITCH, plain, **switches))
     found.append(_prompt(Part.TOOLS, _system(nonce("beside tools")), plain, tools=tools))
     found.append(_prompt(Part.SCHEMAS, plain, tools=(_tool_of_keywords(),)))
-    found.append(_prompt(Part.ROUND, plain, made, returned, tools=tools))
+    spoken: Message = {**made, "content": nonce("beside a call")}
+    found.append(_prompt(Part.ROUND, plain, spoken, returned, tools=tools))
     found.append(_prompt(Part.RESULTS, plain, both, returned, second, tools=tools))
     return tuple(found)
 

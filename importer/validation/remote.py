@@ -16,7 +16,7 @@ from importer.document.document import Block, Document
 from importer.engines import get
 from importer.errors import EngineError, UsageError
 from importer.signals.evidence import TASKS
-from importer.validation import call_forms
+from importer.validation import call_forms, thorough
 from importer.validation.client import Client, without
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError, RequestRefused
@@ -78,6 +78,8 @@ def against(
     try:
         rows = probe(bench, chosen, options.progress)
         forms = call_forms.observed(bench, rows, options.progress)
+        asked = {**document, "against": client.base_url, "model": model}
+        figures = thorough.figures(bench, rows, asked, options.progress)
         probed = time.monotonic() - begun
     finally:
         client.hang_up()
@@ -86,7 +88,7 @@ def against(
     engine |= {} if made is None else {"make": made.engine}
     seconds, began = {"probes": probed}, started.isoformat(timespec="seconds")
     rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
-    return Report(engine, began, seconds, tuple(rows), partial, speed(rows), forms)
+    return Report(engine, began, seconds, tuple(rows), partial, speed(rows), forms, figures)
 
 
 def the_model(client: Client, named: str | None, document: Document) -> str:

@@ -19,7 +19,7 @@ from importer.progress import Progress, silent
 from importer.reasons import Reason
 from importer.registry import PartReason
 from importer.signals.evidence import TASKS
-from importer.validation import call_forms, cause, experiments, served_engine
+from importer.validation import call_forms, cause, experiments, served_engine, thorough
 from importer.validation.client import Client
 from importer.validation.context import SIDE_BY_SIDE, Context, Shared
 from importer.validation.errors import AnswerFailure, SilenceReason, spent
@@ -68,6 +68,7 @@ def validate(
     steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
     rows = probe(bench, chosen, report_step, steps)
     forms = call_forms.observed(bench, rows, report_step)
+    figures = thorough.figures(bench, rows, document, report_step)
     probed = time.monotonic() - begun
     with steps.during(served_engine.STOPS_CLEANLY, "stopping the engine"):
         stop = served.stop()
@@ -82,7 +83,7 @@ def validate(
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}
     began = started.isoformat(timespec="seconds")
-    return Report(_engine(document), began, seconds, tuple(rows), partial_of, speed(rows), forms)
+    return Report(_engine(document), began, seconds, tuple(rows), partial_of, speed(rows), forms, figures)
 
 
 def _again(first: Context, served: EngineServer, some: Sequence[Probe]) -> list[ProbeRow]:

@@ -24,7 +24,7 @@ from importer.validation.probes.requests import (
     tool_choice,
 )
 from importer.validation.probes.tools import id_answered, judge_parallel_calls, tool_call
-from importer.validation.prompts import DUE, GREETING, WEATHER
+from importer.validation.prompts import GREETING, WEATHER
 from importer.validation.reply import Reply, ToolCall, Usage
 from tests.judging import asked, remedy, said, verdict, words
 
@@ -62,23 +62,6 @@ def test_a_model_that_does_not_call_is_asked_the_first_question_alone(
     ctx = asked(answer, monkeypatch, tool_parser="x")
     assert verdict(tool_call.run(ctx)) == "inconclusive model"
     assert {*seen} == {WEATHER.messages[0]["content"]}
-
-
-def test_a_broken_answer_to_a_further_question_is_a_figure_and_no_fault(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def answer(body: dict[str, Any]) -> Reply:
-        text = str(body["messages"][-1]["content"]).casefold()
-        if "paris" in text and "rome" in text:
-            return calls(PARIS, ROME)
-        broken = "lima" in text or "sydney" in text
-        return calls(("get_weather", '{"loc' if broken else {"location": text}))
-
-    ctx = asked(answer, monkeypatch, tool_parser="x")
-    plain, thorough = (tool_call.run(replace(ctx, thorough=more)) for more in (False, True))
-    assert (verdict(plain), verdict(thorough)) == ("pass", "pass")
-    assert thorough.agreeing - plain.agreeing == 2 * (len(DUE) - 2)  # whole and streamed
-    assert thorough.trials - plain.trials == 2 * (len(DUE) - 2) + 2
 
 
 def test_what_a_model_does_not_do_beside_what_it_does_is_a_figure() -> None:

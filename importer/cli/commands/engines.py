@@ -54,7 +54,8 @@ def add_arguments_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thorough",
         action="store_true",
-        help="ask more questions with tools, for narrower intervals of the model's abilities",
+        help="ask for each ability with tools until its interval is ± 5 points, up to 400 questions; "
+        "the next such run goes on where one was stopped",
     )
     _elsewhere(parser.add_argument_group("on a cluster or another machine"))
     _part(

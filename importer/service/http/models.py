@@ -117,7 +117,8 @@ class ValidationRequest(Body):
     engine: Text | None = Field(default=None, description="an engine other than the document's")
     fetch: bool = Field(default=True, description="fetch the weights if they are not on the worker's disk")
     thorough: bool = Field(
-        default=False, description="ask more questions with tools, for narrower intervals of abilities"
+        default=False,
+        description="ask for each ability with tools until its interval is ± 5 points, up to 400 questions",
     )
     measure: bool = Field(
         default=False,

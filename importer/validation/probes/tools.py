@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -29,7 +29,6 @@ from importer.validation.errors import ExchangeError
 from importer.validation.expectations import no_tools
 from importer.validation.outcome import (
     Fail,
-    Inconclusive,
     NotApplicable,
     Outcome,
     Pass,
@@ -46,9 +45,7 @@ from importer.validation.probes.chat import answered, judge_plain_chat
 from importer.validation.prompts import (
     ALARMS,
     BOTH_ANSWERED,
-    DUE,
     GREETING_WITH_TOOL,
-    NOT_DUE,
     NOT_OFFERED,
     ROUNDS,
     TRIP,
@@ -76,27 +73,18 @@ from importer.validation.tool_markup import control_token, outside
 def tool_call(ctx: Context) -> Outcome:
     """Judge calls, whole and streamed: one, two at once, later ones, and arguments of every type.
 
-    Where the first question shows a fault, or no call in a run that is not thorough, no other question is
-    asked.
+    Where the first question shows a fault, or no call, no other question is asked.
     """
-    one = both_ways(ctx, WEATHER, partial(judge_call, prompt=WEATHER))
-    if not isinstance(one, Pass) and not (ctx.thorough and isinstance(one, Inconclusive)):
+    judge = partial(judge_call, prompt=WEATHER)
+    one = both_ways(ctx, WEATHER, judge)
+    seen = ctx.look(WEATHER) if isinstance(one, Pass) else None
+    if seen is not None and seen.logprobs:  # a call beside its own tokens
+        closer = ctx.noted(WEATHER, judge, judge(seen), reply=seen)
+        one = closer if isinstance(closer, Fail) else one
+    if not isinstance(one, Pass):
         return one
-    more = _further(ctx, DUE, lambda aside, each: both_ways(aside, each, partial(judge_call, prompt=each)))
     parts = {"two calls": _two_calls, "later turns": _later_turns, "arguments": _types}
-    return tally({"one call": one, **{name: part(ctx) for name, part in parts.items()}, **more})
-
-
-def _further(
-    ctx: Context, prompts: Sequence[Prompt], ask: Callable[[Context, Prompt], Outcome]
-) -> dict[str, Outcome]:
-    """Return the outcomes of the questions of a thorough run. They are for figures alone: none is a fault."""
-    aside = replace(ctx, judged_wrong=[])
-    found = {each.name: ask(aside, each) for each in prompts} if ctx.thorough else {}
-    return {
-        name: Inconclusive(one.reason, Stage.DRAWN, trials=one.trials) if isinstance(one, Fail) else one
-        for name, one in found.items()
-    }
+    return tally({"one call": one, **{name: part(ctx) for name, part in parts.items()}})
 
 
 def _two_calls(ctx: Context) -> Outcome:
@@ -382,8 +370,7 @@ def _later_turns(ctx: Context) -> Outcome:
 def no_tool_needed(ctx: Context) -> Outcome:
     """Send a greeting with a tool on offer, and a question for a tool that is not."""
     greeted = answered(ctx, GREETING_WITH_TOOL, judge_no_tool_needed)
-    more = _further(ctx, NOT_DUE, lambda aside, each: answered(aside, each, judge_no_tool_needed))
-    return tally({"greeting": greeted, "tool not offered": _not_offered(ctx), **more})
+    return tally({"greeting": greeted, "tool not offered": _not_offered(ctx)})
 
 
 def judge_no_tool_needed(reply: Reply, markers: tuple[str, ...] = ()) -> Outcome:
