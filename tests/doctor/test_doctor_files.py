@@ -68,12 +68,13 @@ def test_a_context_beyond_the_models(document: dict[str, Any], expected: str) ->
     assert model.context(replace(case, weights=None)) is None
 
 
-def test_an_end_token_that_is_a_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["\u0120is", ","])
+def test_an_end_token_that_is_a_word(tmp_path: Path, text: str) -> None:
     folder = copied(tmp_path / "m")
     case = DoctorCase(weights=folder)
     assert isinstance(model.ends(case), Fine)
     words = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, words["\u0120is"]]}))
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, words[text]]}))
     told = model.ends(case)
     assert isinstance(told, Trouble)
     assert told.stops

@@ -39,7 +39,8 @@ from importer.signals.comparison import OF_COPIES, findings
 
 TOKENIZER, SETTINGS = "tokenizer.json", "tokenizer_config.json"
 MARKER = re.compile(r"<[^<>\s{}'\"]{2,40}>")
-PLAIN = re.compile(r"[\u0120\u2581]?[A-Za-z]{1,40}")  # a word, behind the sign of a space or not
+# A word, a digit or a sign, behind the mark of a space or not.
+PLAIN = re.compile(r"[\u0120\u2581]?(?:[A-Za-z]{1,40}|[!-@\[-`{-~])")
 CONFIGS = ("config.json", "params.json")  # Mistral's own files have the other
 TIED = "tie_word_embeddings"
 PADDED = 1024  # rows
@@ -106,7 +107,7 @@ def _decoder(table: Any) -> Iterator[tuple[int, str]]:
 
 
 def ends(case: DoctorCase) -> Result:
-    """Return whether the end tokens are markers, and none of them a plain word."""
+    """Return whether the end tokens are markers, and none of them a plain word; 0 stands for none, too."""
     if case.weights is None:
         return None
     data = case.json(TOKENIZER)
@@ -117,7 +118,7 @@ def ends(case: DoctorCase) -> Result:
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
     for file in ("generation_config.json", "config.json"):
         ends = case.json(file).get("eos_token_id")
-        numbers = (i for i in (ends if isinstance(ends, list) else [ends]) if isinstance(i, int))
+        numbers = (i for i in (ends if isinstance(ends, list) else [ends]) if isinstance(i, int) and i)
         if (number := next((i for i in numbers if i in words), None)) is not None:
             word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
             remedy = Reason(DoctorRemedy.DROP_END, number=number, file=file)
