@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.diagnosis import (
@@ -152,6 +153,8 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
         return differs("arguments of a call", quoted(call.arguments), "JSON")
     if isinstance(arguments, str):
         return _misread("arguments of a call", quoted(call.arguments), "JSON that is encoded once")
+    if written and (added := next((k for k in mapping(arguments) if k not in written), None)) is not None:
+        return _misread("an argument that the model did not write", quoted(added), None)
     return _schema_flaw(arguments, schemas[call.name], written)
 
 

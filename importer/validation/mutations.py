@@ -26,6 +26,7 @@ class Alteration(ReasonKind):
     SYSTEM_DROPPED = "the system's turn is left out"
     SYSTEM_MERGED = "the system's turn becomes a part of the first question"
     SYSTEM_AS_USER = "the system's turn becomes one of the user"
+    ANSWERS_AS_USER = "earlier answers become turns of the user"
     TURNS_DROPPED = "all turns but the last are left out"
     TOOLS_DROPPED = "tools are left out"
     DESCRIPTIONS_DROPPED = "descriptions of tools are left out"
@@ -95,11 +96,15 @@ def _merged(between: str) -> Change:
     return change
 
 
-def _as_user(prompt: Prompt) -> Prompt:
-    turns: Iterator[Message] = (
-        {**m, "role": "user"} if m["role"] == "system" else m for m in prompt.messages
-    )
-    return replace(prompt, messages=tuple(turns))
+def _as_user(role: str) -> Change:
+    def change(prompt: Prompt) -> Prompt:
+        turns: Iterator[Message] = (
+            {**m, "role": "user"} if m["role"] == role and not m.get("tool_calls") else m
+            for m in prompt.messages
+        )
+        return replace(prompt, messages=tuple(turns))
+
+    return change
 
 
 def _last_turn(prompt: Prompt) -> Prompt:
@@ -137,7 +142,7 @@ def _sorted(value: Any) -> Any:
     return {k: _sorted(value[k]) for k in sorted(value)} if isinstance(value, Mapping) else value
 
 
-def sorted_schemas(prompt: Prompt) -> Prompt:
+def _sorted_schemas(prompt: Prompt) -> Prompt:
     """Return the prompt with the keys of each tool's schema in order, as writers of JSON sort them."""
     tools: Any = ({**t, "function": {**t["function"], "parameters": _sorted(t["function"].get("parameters"))}}
                   for t in prompt.tools)  # fmt: skip
@@ -186,7 +191,8 @@ TEXT_CHANGES: tuple[tuple[Alteration, Callable[[str], str]], ...] = (
 CHANGES: tuple[tuple[Reason, Change], ...] = (
     (Reason(Alteration.SYSTEM_DROPPED), _without("system")),
     *((Reason(Alteration.SYSTEM_MERGED), _merged(between)) for between in ("\n\n", "\n", " ")),
-    (Reason(Alteration.SYSTEM_AS_USER), _as_user),
+    (Reason(Alteration.SYSTEM_AS_USER), _as_user("system")),
+    (Reason(Alteration.ANSWERS_AS_USER), _as_user("assistant")),
     (Reason(Alteration.TURNS_DROPPED), _last_turn),
     (Reason(Alteration.TOOLS_DROPPED), lambda p: replace(p, tools=())),
     (Reason(Alteration.DESCRIPTIONS_DROPPED), _undescribed),
@@ -194,7 +200,7 @@ CHANGES: tuple[tuple[Reason, Change], ...] = (
         (Reason(Alteration.KEYWORDS_DROPPED, keywords=words), _without_keywords(*words))
         for words in (*((word,) for word in KEYWORDS), ("minimum", "maximum"), KEYWORDS)
     ),
-    (Reason(Alteration.KEYS_SORTED), sorted_schemas),
+    (Reason(Alteration.KEYS_SORTED), _sorted_schemas),
     (Reason(Alteration.KEYS_SORTED), lambda p: replace(p, tools=tuple(_sorted(p.tools)))),
     (Reason(Alteration.SWITCHES_DROPPED), lambda p: replace(p, switches={})),
     *((Reason(kind, part="messages"), scope(change)) for kind, change in TEXT_CHANGES for scope in SCOPES),

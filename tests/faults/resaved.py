@@ -26,6 +26,9 @@ FAULTS = (
         mend="generation_config.json",
         bitten="end tokens by number, copied between models with other vocabularies",
     ),
+    Fault("end-token-amid-signs", "One of the end tokens in generation_config.json is the comma.",
+          "configuration", (Json("generation_config.json", {"eos_token_id": [2, 0, 18]}),),  # 18 is ","
+          mend="generation_config.json", bitten="end tokens by number, copied between models"),
     Fault("accents-stripped", "The tokenizer was saved again with a normalizer that takes accents off.",
           "configuration", (Json("tokenizer.json", {"normalizer": WITHOUT_ACCENTS}),), mend="tokenizer"),
     Fault("decoder-lost", "The tokenizer was saved again without its decoder: spaces come out as Ġ.",

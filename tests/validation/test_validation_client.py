@@ -37,7 +37,9 @@ from tests.tiers import one_of_each
 from tests.waiting import PATIENCE
 
 Answer = Callable[[socket.socket], None]
-BODY = json.dumps({"choices": [{"message": {"content": "Hello!"}, "finish_reason": "stop"}]}).encode()
+BODY = json.dumps(
+    {"choices": [{"message": {"role": "assistant", "content": "Hello!"}, "finish_reason": "stop"}]}
+).encode()
 STREAM = b"""data: {"choices": [{"delta": {"content": "Hel"}}]}
 
 data: {"choices": [{"delta": {"content": "lo!"}, "finish_reason": "stop"}]}

@@ -72,6 +72,8 @@ def plain_chat(ctx: Context) -> Outcome:
     outcome = answered(ctx, GREETING)
     if outcome.gives(CommonReason.STILL_WRITING):
         return failing(outcome, Stage.DRAWN, Reason(Remedy.ENDING_WEIGHTS))
+    if isinstance(outcome, Pass) and not ctx.first(GREETING).has_role:
+        return differs("the role of an answer", None, "assistant")
     return outcome
 
 

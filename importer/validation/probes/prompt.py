@@ -36,7 +36,7 @@ from importer.validation.expectations import (
     no_tools,
 )
 from importer.validation.failures import text_now
-from importer.validation.mutations import CHANGES, sorted_schemas
+from importer.validation.mutations import CHANGES
 from importer.validation.outcome import (
     Fail,
     NotApplicable,
@@ -236,6 +236,7 @@ BREAK = 4  # tokens between two parts of a text, and of letters that it keeps ap
 SHOWN = 5  # parts that a remedy names
 OF_TOOL_PARTS = (Part.TOOLS, Part.SCHEMAS, Part.ROUND, Part.RESULTS)
 MOST = 640  # tokens of a conversation: a CPU reads them within a second
+EQUAL_COUNTS = (Part.ROLES, Part.REPEATED, Part.SCHEMAS)  # an alteration may leave their counts as they are
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NOISE = 0.5  # by which log-probabilities of one prompt differ in batches
 LIKELIEST: Mapping[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 3, "temperature": 0}
@@ -287,10 +288,11 @@ def _arrived(ctx: Context) -> Outcome:
     differing = failures.of_repetition(ctx, fullest.nonce.prompt, fullest.counted)
     if differing is not None:
         return differing
-    wrong = [one for one in sent if one.differs] or _reordered(ctx, sent)
-    if not wrong:
-        return holding(f"{len(sent)} conversations have the tokens of the template's text", len(sent))
-    return _explained(ctx, wrong)
+    wrong = [one for one in sent if one.differs]
+    if wrong:
+        return _explained(ctx, wrong)
+    whole = holding(f"{len(sent)} conversations have the tokens of the template's text", len(sent))
+    return _of_equal_counts(ctx, sent) or whole
 
 
 def _chosen(ctx: Context) -> list[Sent]:
@@ -348,23 +350,42 @@ def _send(ctx: Context, one: Sent) -> Sent:
     return replace(one, counted=reply.usage.prompt, numbers=numbers_of(reply))
 
 
-def _reordered(ctx: Context, sent: Sequence[Sent]) -> list[Sent]:
-    """Return the conversation whose schema arrives with sorted keys, of which equal counts show nothing.
+def _of_equal_counts(ctx: Context, sent: Sequence[Sent]) -> Fail | None:
+    """Return the fault of a conversation that arrives altered with as many tokens.
 
-    The likeliest first tokens are those behind the text with sorted keys, not those behind the template's.
+    The likeliest first tokens are those behind the altered text, not those behind the template's.
     """
-    one = next((one for one in sent if one.nonce.part is Part.SCHEMAS and one.numbers is None), None)
-    if one is None or ctx.promise.lacks("completions", "logprobs", "tools-as-sent"):
-        return []
-    own, ordered = (ctx.rendered(prompt) for prompt in (one.nonce.prompt, sorted_schemas(one.nonce.prompt)))
-    if own is None or ordered is None or own == ordered:
-        return []
+    if ctx.promise.lacks("completions", "logprobs"):
+        return None
+    for one in sent:
+        as_sent = one.nonce.part is not Part.SCHEMAS or not ctx.promise.lacks("tools-as-sent")
+        if one.nonce.part in EQUAL_COUNTS and one.numbers is None and as_sent:
+            alteration = _by_likeliest(ctx, one)
+            if alteration is not None:
+                return _failure([one], alteration)
+    return None
+
+
+def _by_likeliest(ctx: Context, one: Sent) -> Reason | None:
+    """Return the alteration behind which a conversation is answered as it is; ``None`` for no other."""
+    own = ctx.rendered(one.nonce.prompt)
+    if own is None:
+        return None
     try:
         came = ctx.ask(one.nonce.prompt, **LIKELIEST)
-        apart = [_apart(came, ctx.behind(text, None, **LIKELIEST)) for text in (own, ordered)]
+        apart = _apart(came, ctx.behind(own, None, **LIKELIEST))
+        if apart <= NOISE:
+            return None
+        places = {text: place for place, text in _altered(ctx, one.nonce.prompt) if text != own}
+        counts = map(len, tokens_of(ctx, tuple(places)) or ())
+        alike = [text for text, count in zip(places, counts, strict=False) if count == len(one.tokens)]
+        others = {text: _apart(came, ctx.behind(text, None, **LIKELIEST)) for text in alike}
     except ExchangeError:
-        return []
-    return [one] if apart[0] > max(NOISE, 4 * apart[1]) else []
+        return None
+    nearest = min(others, key=lambda text: others[text], default=None)
+    if nearest is None or apart <= 4 * others[nearest]:
+        return None
+    return CHANGES[places[nearest]][0]
 
 
 def _apart(one: Reply, other: Reply) -> float:
