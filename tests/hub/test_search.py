@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from importer.errors import HubError
-from importer.hub import client, resolve
+from importer.hub import client, rate_limit, resolve
 from importer.hub.local import ANYWHERE
 from importer.hub.rate_limit import Budget, under
 from importer.hub.reference import parse
@@ -95,23 +95,31 @@ def spend(budget: Budget, hub: HubServer, number: int, threads: int = 4) -> list
     return found
 
 
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of a second, which the usual second between two looks takes for one."""
+    monkeypatch.setattr(rate_limit, "LOOK", 0.1)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("often")
 def test_requests_wait_for_the_next_window_and_none_is_refused(hub: HubServer) -> None:
     hub.quotas = {"api": (6, 1.0)}
     budget = Budget()
     spend(budget, hub, 1)
-    assert spend(budget, hub, 20) == [200] * 20
+    assert spend(budget, hub, 12) == [200] * 12
     assert sum(e.status == 429 for e in hub.log) <= 1, "the headers are enough"
-    assert len(hub.log) == 21 + sum(e.status == 429 for e in hub.log)
+    assert len(hub.log) == 13 + sum(e.status == 429 for e in hub.log)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("often")
 def test_a_limit_that_is_lowered_in_the_middle(hub: HubServer) -> None:
     hub.quotas = {"api": (100, 1.0)}
     budget = Budget()
     assert spend(budget, hub, 10) == [200] * 10
     hub.quotas = {"api": (3, 1.0)}
-    assert spend(budget, hub, 12) == [200] * 12
+    assert spend(budget, hub, 6) == [200] * 6
 
 
 def test_files_and_calls_have_windows_of_their_own(hub: HubServer) -> None:

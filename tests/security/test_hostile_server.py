@@ -29,8 +29,8 @@ options:
 - tool_parser:hermes
 - reasoning_parser:qwen3
 """
-LIMIT = 10  # seconds for the first, polite answer on a busy machine
-LATE = 3  # times the limit: what is endless would take for ever
+LIMIT = 4  # seconds for the first, polite answer on a busy machine
+LATE = 30  # seconds; what is endless would take for ever
 START = 48 * 2**20  # bytes of an ordinary run
 MORE = 250 * 2**20  # bytes
 ASK = {"model": "m", "messages": [{"role": "user", "content": "Say hello."}]}
@@ -65,9 +65,9 @@ def fine(ran: Ran, code: int = 1) -> None:
     assert ran.code == code
     assert sum(line.startswith("importer: ") for line in ran.errors) == 1
     assert ran.peak < START + MORE
-    assert ran.cpu < LATE * LIMIT
+    assert ran.cpu < LATE
     if "seconds" in ran.report:
-        assert ran.report["seconds"]["probes"] < LATE * LIMIT
+        assert ran.report["seconds"]["probes"] < LATE
 
 
 @pytest.mark.slow
@@ -111,9 +111,9 @@ def test_the_end_of_a_run_is_asked_inside_of_reads(kind: str) -> None:
     """A byte now and then keeps no exchange alive, and a stream without pauses none either."""
     with hostile_api(kind) as url:
         with pytest.raises((ReplyError, TimedOut)):
-            Client(url, time_limit=0.5).chat(ASK | {"stream": True}, [])
+            Client(url, time_limit=0.2).chat(ASK | {"stream": True}, [])
         with pytest.raises((ReplyError, RunOver)):
-            Client(url, deadline=time.monotonic() + 0.5).chat(ASK | {"stream": True}, [])
+            Client(url, deadline=time.monotonic() + 0.2).chat(ASK | {"stream": True}, [])
 
 
 def test_the_bytes_of_a_run_are_those_of_all_its_clients() -> None:
