@@ -240,9 +240,16 @@ def running(
             service.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One server for all tests of a module; each uses documents of its own."""
+    """One server for the tests of a process, that validates nothing; each test uses documents of its own."""
+    with running(tmp_path_factory.mktemp("service"), "--no-validate", "--rate", "0", "--reads", "0") as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def own_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server for the tests of a module that count what there is, or set a server at random."""
     with running(tmp_path_factory.mktemp("service")) as one:
         yield one
 

@@ -16,7 +16,6 @@ from importer.document import schema
 from importer.engines.install import Installed
 from importer.validation.probes import PROBES
 from tests.commandline import whole_receipt
-from tests.tiers import one_of_each
 from tests.validation.test_validation_engine import APART
 
 pytestmark = pytest.mark.engine
@@ -94,7 +93,8 @@ FOLLOWED = (
 )
 
 
-@pytest.mark.parametrize(("setting", "remedy", "words"), one_of_each(FOLLOWED))
+@pytest.mark.nightly  # by day the guide on failures shows one: tests/product/test_docs.py
+@pytest.mark.parametrize(("setting", "remedy", "words"), FOLLOWED)
 def test_the_remedy_of_a_setting_removes_the_failure(
     folder: Path, capsys: pytest.CaptureFixture[str], setting: str, remedy: str, words: tuple[str, ...]
 ) -> None:

@@ -120,6 +120,7 @@ def unmeasured(place: Path) -> tuple[Path, Path, list[str]]:
     return model, folder, asked
 
 
+@pytest.mark.nightly  # by day, logs of such starts: tests/cli/test_cli_fit.py
 @pytest.mark.xdist_group("vllm")
 def test_a_document_is_measured_with_random_weights(
     vllm_engine: Installed, tmp_path: Path, capfd: pytest.CaptureFixture[str]

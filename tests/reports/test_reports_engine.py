@@ -19,7 +19,8 @@ from importer.engines.process import serve
 from tests.commandline import whole_receipt
 from tests.reporting import looked_at
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("mlx")]
+# By day the guides have the terminal's form of a real run, and test_reports every form of a built one.
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, pytest.mark.xdist_group("mlx")]
 CITY = {"location": {"type": "string", "description": "The city."}}
 WEATHER = {"name": "get_weather", "description": "Get the current weather for a city.",
            "parameters": {"type": "object", "properties": CITY, "required": ["location"]}}  # fmt: skip
@@ -72,7 +73,6 @@ def test_a_real_validation_is_told_in_every_format(here: Path, capsys: pytest.Ca
     assert f"{made['counts']['pass']} pass" in capsys.readouterr().out
 
 
-@pytest.mark.nightly
 def test_some_probes_are_kept_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = receipt(here)["validation"]
     assert run(["validate", "demo", "--probe", "plain-chat", "tool-call", "--json"]) == 0

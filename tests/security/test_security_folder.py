@@ -141,13 +141,17 @@ def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
     made = hostile(tmp_path, names(), own=True)
     own = {"HF_HOME": str(tmp_path / "hf"), "IMPORTER_MLX_PYTHON": str(mlx_engine.python), **SECRETS}
     env = around(tmp_path, OMP_NUM_THREADS="1", **own)
-    words = [*SCRIPT, ".", "--backend", "mlx", "--dir", str(tmp_path / "out"), "--yes", "--validate"]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            words, cwd=made.path, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
-        children = seen(process)
-    assert process.returncode == 0, (tmp_path / "log").read_text()
+    folder, children = ["--dir", str(tmp_path / "out")], dict[str, tuple[list[str], str]]()
+    for words in (
+        [".", "--name", "demo", "--backend", "mlx", *folder, "--yes", "--no-validate"],
+        ["validate", "demo", *folder, "--probe", "plain-chat", "tool-call", "tokenizer-whole"],
+    ):
+        with (tmp_path / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [*SCRIPT, *words], cwd=made.path, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+            children |= seen(process)
+        assert process.returncode == 0, (tmp_path / "log").read_text()
     assert made.ran == []
     told = [" ".join(words) for words, _ in children.values()]
     for part in ("parser_worker/__main__.py", "supervisor.py", "mlx_lm server", "parser_worker/tokens.py"):

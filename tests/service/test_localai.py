@@ -23,7 +23,8 @@ from tests.localai_client import (  # fmt: skip
     decoded,
 )
 from tests.publishing import keys_by_scopes, published
-from tests.serving import Service, running, service
+from tests.serving import Service, running
+from tests.serving import own_service as service
 
 __all__ = ["service"]
 slow = pytest.mark.slow

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.serving import PATIENCE, Service, fresh, problem, running
+from tests.serving import PATIENCE, Service, fresh, problem, service
 
+__all__ = ["service"]
 pytestmark = pytest.mark.slow
 # In each the present version's tag is N.
 INEXACT = (
@@ -20,13 +20,6 @@ INEXACT = (
     ", ".join(f'"{n}"' for n in range(1, 150)),
 )  # fmt: skip
 DOORS = ("approve", "release", "reject")
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    words = ("--no-validate", "--rate", "0", "--reads", "0")
-    with running(tmp_path_factory.mktemp("seen"), *words) as one:
-        yield one
 
 
 def post(service: Service, path: str, headers: Any, **body: Any) -> httpx.Response:

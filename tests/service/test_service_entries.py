@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ from tests.commandline import CHAT
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, METADATA, MODEL_CONFIG, decoded
 from tests.publishing import gallery_of, published
-from tests.serving import Service, running
+from tests.serving import Service, service
 
+__all__ = ["service"]
 pytestmark = pytest.mark.slow
 SAYS = "Tiny is a small model that answers questions about trains."
 HOSTILE = (
@@ -27,20 +27,14 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running(tmp_path_factory.mktemp("entries")) as one:
-        repo = Repo({**CHAT, "README.md": HOSTILE}, info={"cardData": {"license": "mit"}})
-        one.hub.repos["acme/tiny"] = repo
-        yield one
-
-
 def document(service: Service, name: str) -> dict[str, Any]:
     found: dict[str, Any] = service.config(name)
     return found
 
 
 def test_a_hostile_card_becomes_plain_text_everywhere(service: Service, tmp_path: Path) -> None:
+    repo = Repo({**CHAT, "README.md": HOSTILE}, info={"cardData": {"license": "mit"}})
+    service.hub.repos["acme/tiny"] = repo
     assert service.imported("acme/tiny", name="tiny")["state"] == "succeeded"
     published(service, "tiny")
     shown = document(service, "tiny")
@@ -51,13 +45,14 @@ def test_a_hostile_card_becomes_plain_text_everywhere(service: Service, tmp_path
     assert listed["facts"]["description"] == SAYS  # and searched
 
     text = service.client.get("/gallery/index.yaml").text
-    entries = yaml.safe_load(text)
+    entries = [one for one in yaml.safe_load(text) if one["name"] == "tiny"]
     (entry,) = entries
     assert entry["urls"].pop() == f"{service.url}/gallery/tiny.yaml"  # http in this test alone
     schema.check("localai-gallery", entries, "index.yaml")
     decoded(entry, GALLERY_MODEL)
     decoded(yaml.safe_load(service.client.get("/gallery/tiny.yaml").text), MODEL_CONFIG)
-    (available,) = service.client.get("/models/available").json()
+    listing = service.client.get("/models/available").json()
+    (available,) = (one for one in listing if one["name"] == "tiny")
     decoded(available, METADATA)
     for shape in (entry, available):
         assert shape["description"].startswith(f"{SAYS}\n\nA chat model")

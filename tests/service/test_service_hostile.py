@@ -141,10 +141,8 @@ def test_hostile_repositories_end_as_jobs_and_other_routes_answer(tmp_path: Path
         assert "Traceback" not in service.log()
 
 
-@pytest.mark.parametrize(
-    "stopped",
-    [pytest.param(False, id="busy", marks=pytest.mark.nightly), pytest.param(True, id="standing still")],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("stopped", [False, True], ids=["busy", "standing still"])
 def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stopped: bool) -> None:
     with running(tmp_path, env=waits(ENDS), by=impatient.NAME, **HOSTILE) as service:
         job = asked(service, "acme/spins")

@@ -135,7 +135,7 @@ def test_a_limiter_remembers_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
 @slow
 def test_previews_do_not_hold_up_the_rest(tmp_path: Path) -> None:
     with running(tmp_path, "--previews", "1", "--reads", "100") as service:
-        service.hub.latency = 3
+        service.hub.latency = 1
         looks = {
             "/v1/imports/preview": {"reference": "acme/base", "backend": "vllm"},
             "/models/import-uri": {"uri": "acme/base", "preferences": {"backend": "vllm"}},

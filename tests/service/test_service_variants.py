@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,24 +14,16 @@ from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded
 from tests.publishing import published, validated
-from tests.serving import Service, running
+from tests.serving import Service, service
 
+__all__ = ["service"]
 slow = pytest.mark.slow
 FILES = {**WEIGHTS, "README.md": "first"}
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    names = ("both", "moving", "other", "cards")
-    with running(
-        tmp_path_factory.mktemp("variants"), **{f"acme/{n}": Repo(FILES) for n in names},
-        **{"owner/both": Repo(FILES)},
-    ) as one:  # fmt: skip
-        yield one
-
-
 def done(service: Service, reference: str, backend: str | None, **said: Any) -> dict[str, Any]:
-    """The result of an import."""
+    """The result of an import; the repository begins with the same files as each."""
+    service.hub.repos.setdefault(reference, Repo(FILES))
     asked = {"reference": reference, **({} if backend is None else {"backend": backend}), **said}
     job = service.ended(service.client.post("/v1/imports", json=asked).json()["id"])
     assert job["state"] == "succeeded", job
@@ -105,10 +97,10 @@ def test_a_new_commit_with_equal_files_keeps_the_validation(service: Service) ->
 
 @slow
 def test_other_values_are_validated_anew(service: Service) -> None:
-    name = done(service, "acme/moving", "vllm", name="edited")["name"]
+    name = done(service, "acme/moving", "vllm", name="revalued")["name"]
     validated(service, name)
     service.hub.repos["acme/moving"].commit({**FILES, "README.md": "fourth"})
-    done(service, "acme/moving", "vllm", name="edited", set={"temperature": 0.11})
+    done(service, "acme/moving", "vllm", name="revalued", set={"temperature": 0.11})
     assert (service.config(name)["validation"], service.config(name)["carried"]) == ("stale", None)
 
 
