@@ -130,15 +130,6 @@ def test_code_and_folders_need_the_scope_approve_by_every_route(service: Service
 
 
 @slow
-def test_a_folder_in_a_list_refuses_its_own_line(service: Service) -> None:
-    body = {"references": ["acme/base", good(service)], "backend": "vllm"}
-    answer = ask(service, "import", "POST", "/v1/imports", json=body)
-    assert answer.status_code == 207
-    assert [line["status"] for line in answer.json()["lines"]] == [202, 403]
-    assert answer.json()["lines"][1]["error"]["kind"] == "needs-approver"
-
-
-@slow
 def test_who_may_edit_may_edit_around_a_grant_and_not_move_it(service: Service) -> None:
     name = fresh(service, "around", set=CODE)
     path = f"/v1/configs/{name}"
