@@ -11,7 +11,8 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, write, written
 from tests.pages import PHONE, Seen, picture
-from tests.serving import Service, fresh, running, service
+from tests.serving import Service, fresh, running
+from tests.serving import own_service as service
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow

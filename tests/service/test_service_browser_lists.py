@@ -13,7 +13,8 @@ from tests.hubserver import Repo
 from tests.pages import Seen
 from tests.publishing import keys_by_scopes
 from tests.rechecking import WARM
-from tests.serving import Service, running, service
+from tests.serving import Service, running
+from tests.serving import own_service as service
 
 __all__ = ["chrome", "seen", "service"]
 pytestmark = pytest.mark.slow

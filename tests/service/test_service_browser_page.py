@@ -7,7 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browsing import chrome, folder, seen
 from tests.pages import PHONE, Seen
-from tests.serving import Service, fresh, service
+from tests.serving import Service, fresh
+from tests.serving import own_service as service
 from tests.tiers import one_of_each
 
 __all__ = ["chrome", "folder", "seen", "service"]

@@ -15,7 +15,8 @@ from tests.hubserver import Fault
 from tests.pages import Seen, picture
 from tests.publishing import gallery_of
 from tests.reporting import EXCHANGE
-from tests.serving import Service, fresh, service
+from tests.serving import Service, fresh
+from tests.serving import own_service as service
 
 __all__ = ["chrome", "folder", "seen", "service"]
 pytestmark = pytest.mark.slow

@@ -13,7 +13,8 @@ from importer.validation.remedy import Remedy
 from tests.browsing import chrome, folder, seen, state, unfold
 from tests.pages import PHONE, WIDE, Seen, picture
 from tests.publishing import published, validated
-from tests.serving import Service, fresh, service
+from tests.serving import Service, fresh
+from tests.serving import own_service as service
 from tests.tiers import one_of_each
 
 __all__ = ["chrome", "folder", "seen", "service"]
