@@ -24,9 +24,8 @@ from importer.signals.reasons import CodeReason, LoadReason, ShownReason
 from tests import template_texts as texts
 from tests.commandline import BASE, CHAT, TEMPLATE, Desk, desk, edit, receipt
 from tests.hubserver import Repo
-from tests.serving import service
 
-__all__ = ["desk", "service"]
+__all__ = ["desk"]
 NO_CALLS = Reason(ShownReason.NO_CALLS, problem=None, asked=None)
 UNREAD = Undecided((Reason(ParserReason.NONE_READS, engine="mlx"),))
 FIT = Reason(
