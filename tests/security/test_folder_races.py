@@ -1,4 +1,4 @@
-"""Folders that are swapped for links while they are read: at each moment, and by another process."""
+"""Folders that are swapped for links while they are read, at each moment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,16 +34,6 @@ INNER = "additional_chat_templates"
 WEIGHTS = "model.safetensors"
 BROKEN = "processor_config.json"  # outside alone
 SIZE = 777_000  # bytes of the files outside, and their place in the list
-SWAPS = 4000  # of another process while this one reads
-SWAPPER = """
-import os, sys
-place, twin, away = sys.argv[1:4]
-for _ in range(int(sys.argv[4])):
-    os.rename(place, away)
-    os.symlink(twin, place)
-    os.unlink(place)
-    os.rename(away, place)
-"""
 
 
 @dataclass(frozen=True)
@@ -218,24 +207,6 @@ def test_no_moment_of_a_read_lets_a_link_in(site: Site, reader: str, part: str) 
             leaks.append(number)
     assert not leaks, f"{len(leaks)} of {moments.seen} moments"
     assert attempt(read) == whole
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", one_of_each(["the model", "a folder in it"]))
-def test_another_process_that_swaps_folders_lets_no_link_in(site: Site, part: str) -> None:
-    """It ends after so many swaps, however fast either side is."""
-    place = site.home / SWAPPED[part]
-    twin = site.home / SWAPPED[part].replace("models", "outside", 1)
-    readers, marks = [READERS[name](site) for name in ("snapshot", "digests", "config")], site.marks()
-    words = [str(place), str(twin), str(place.with_name("away")), str(SWAPS)]
-    reads = leaks = 0
-    with subprocess.Popen([sys.executable, "-c", SWAPPER, *words]) as swapper:
-        while swapper.poll() is None:
-            for read in readers:
-                reads += 1
-                leaks += any(mark in attempt(read) for mark in marks)
-    assert swapper.returncode == 0
-    assert not leaks, f"{leaks} of {reads} reads"
 
 
 def test_a_root_that_becomes_a_link_allows_nothing_new(site: Site) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -158,44 +157,3 @@ def test_a_signal_ends_the_server_whatever_its_sandbox_does(tmp_path: Path, stop
 def _busy(service: Service) -> bool:
     """Whether a text is being read: loading takes half of that processor time, the template twice of it."""
     return any(c.cpu_times().user > 1.1 for c in children(service))
-
-
-@pytest.mark.nightly
-def test_a_job_whose_sandbox_starves_fails_and_can_be_tried_again(tmp_path: Path) -> None:
-    shorter = waits("importer.sandbox.pool.WALL_SECONDS=1", ENDS)
-    with running(tmp_path, env=shorter, by=impatient.NAME) as service:
-        with stopping(service) as met:
-            job = service.imported("acme/chat")
-        assert (job["state"], job["error"]["kind"], job["error"]["status"]) == ("failed", "starved", 503)
-        assert len(met) == 2
-        assert service.client.get("/v1/configs").json()["total"] == 0
-        service.stop()
-        service.start(by=impatient.NAME)
-        assert service.client.get(f"/v1/jobs/{job['id']}").json() == job
-        again = service.client.post(f"/v1/jobs/{job['id']}/retry")
-        assert again.status_code == 202, again.text
-        done = service.ended(job["id"])
-        assert (done["state"], done["attempt"]) == ("succeeded", 2)
-        assert "Traceback" not in service.log()
-
-
-@contextmanager
-def stopping(service: Service) -> Iterator[list[int]]:
-    """Have each child of the server's sandbox stand still; the list grows with them."""
-    met, over = list[int](), threading.Event()
-
-    def watch() -> None:
-        while not over.is_set():
-            for child in children(service):
-                if child.pid not in met:
-                    met.append(child.pid)
-                    child.suspend()
-            time.sleep(0.005)
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield met
-    finally:
-        over.set()
-        thread.join()
