@@ -34,7 +34,7 @@ from importer.validation.outcome import (
 )
 from importer.validation.prompts import WEATHER, Prompt
 from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER
-from importer.validation.reply import Reply, ToolCall
+from importer.validation.reply import NO_JSON, Reply, ToolCall, loaded
 from importer.validation.tool_markup import call_markup, drafted, gives_argument, looks_like_call, outside
 
 
@@ -74,10 +74,8 @@ def first_call(ctx: Context) -> ToolCall | NotApplicable:
 
 def plain(arguments: str) -> str:
     """Return arguments in lower case with escaped letters decoded; invalid JSON stays as text."""
-    try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False).casefold()
-    except (ValueError, RecursionError):
-        return arguments.casefold()
+    value = loaded(arguments, NO_JSON)
+    return (arguments if value is NO_JSON else json.dumps(value, ensure_ascii=False)).casefold()
 
 
 def both_ways(ctx: Context, prompt: Prompt, judge: Callable[[Reply], Outcome]) -> Outcome:
@@ -147,9 +145,7 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
         return not_done("the model called what it was not offered", quoted(call.name))
     if not call.id:
         return differs("the id of a call", quoted(call.id), "one for its result")
-    try:
-        arguments = json.loads(call.arguments)
-    except (ValueError, RecursionError):
+    if (arguments := loaded(call.arguments, NO_JSON)) is NO_JSON:
         return differs("arguments of a call", quoted(call.arguments), "JSON")
     if isinstance(arguments, str):
         return _misread("arguments of a call", quoted(call.arguments), "JSON that is encoded once")
@@ -164,18 +160,14 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> 
     error = next(Draft202012Validator(schema).iter_errors(arguments), None)
     if error is None:
         return None
-    if error.validator == "type" and isinstance(error.instance, str) and _is_json(error.instance):
+    if (
+        error.validator == "type"
+        and isinstance(error.instance, str)
+        and loaded(error.instance, NO_JSON) is not NO_JSON
+    ):
         return _misread("a value of a call", f"the text {quoted(error.instance)}", "one of its schema's type")
     required = error.validator_value if error.validator == "required" else ()
     lost = [key for key in required if key not in error.instance and gives_argument(written, key)]
     if lost:
         return _misread(f"the argument {lost[0]!r} that the model wrote", "left out", None)
     return not_done("the arguments do not fit the tool's schema", error.message)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

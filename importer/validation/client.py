@@ -42,7 +42,7 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.outcome import ExchangeRow
-from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole
+from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole, loaded
 
 
 class RequestHeaderReason(ReasonKind):
@@ -538,7 +538,4 @@ def _prefix(path: str) -> str:
 
 def _sentence(body: bytes) -> str:
     text = body.decode("utf-8", "replace")
-    try:
-        return error_message(json.loads(text))
-    except (ValueError, RecursionError):
-        return error_message(text)
+    return error_message(loaded(text, text))

@@ -9,7 +9,6 @@ A request that failed, sent again: whether the request fails, or its moment, or 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +18,7 @@ from importer.chat_template.render import now
 from importer.engines.base import REQUEST_NAMES
 from importer.engines.deaths import Attribution
 from importer.engines.lacking import Lacking, in_text
+from importer.hub.snapshot import mapping
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -36,6 +36,7 @@ from importer.validation.expectations import CommonReason
 from importer.validation.outcome import STAGE, Fail, Inconclusive, Outcome, Stage, differs, failing
 from importer.validation.prompts import GREETING, Prompt
 from importer.validation.remedy import Need, Remedy, template
+from importer.validation.reply import loaded
 
 RESENDS = 2  # a gateway may keep more than one connection that the server has ended
 TURNS = 5  # of servers that take turns, until all of them are taken for alike
@@ -241,21 +242,12 @@ def broken(error: ExchangeError, ctx: Context) -> Reason | None:
     """Return the remedy for a stream that cannot be read, where all whole answers can."""
     if not isinstance(error, ReplyError | ServerUnreachable) or not _streamed_last(ctx):
         return None
-    if isinstance(error, StreamCut) and _is_whole(bytes(ctx.log[-1].received)):
-        return Reason(Remedy.HEED_OPTIONS, option="stream")
+    if isinstance(error, StreamCut) and "choices" in mapping(loaded(bytes(ctx.log[-1].received))):
+        return Reason(Remedy.HEED_OPTIONS, option="stream")  # a whole answer came
     longer = _longer(ctx) if isinstance(error, ServerUnreachable | StreamCut) else None
     if longer is None and isinstance(error, ReplyError):
         return Reason(Remedy.WHOLE_ANSWERS, change=error.reason)
     return longer
-
-
-def _is_whole(body: bytes) -> bool:
-    """Return whether a whole answer came in place of a stream."""
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(answer, dict) and "choices" in answer
 
 
 def _longer(ctx: Context) -> Reason | None:

@@ -12,10 +12,9 @@ from itertools import pairwise
 from typing import Any
 
 from importer.chat_template.samples import Tool
-from importer.hub.snapshot import listed
 from importer.reasons import Reason, ReasonKind
 from importer.validation.prompts import Call, Message, Prompt
-from importer.validation.reply import Reply
+from importer.validation.reply import Reply, loaded
 
 TAG = re.compile(r"<[^<>]+>")
 
@@ -316,18 +315,9 @@ def _changes(own: Reply, came: Reply) -> Iterator[Reason]:
         yield Reason(AnswerChange.OTHER_END, own=own.finish_reason, came=came.finish_reason)
 
 
-def _parts(reply: Reply) -> Iterator[Mapping[str, object]]:
-    """Yield the first choice of each piece, and the message or delta in it."""
-    for data in reply.raw:
-        for choice in listed(data.get("choices"))[:1]:
-            if isinstance(choice, Mapping):
-                yield choice
-                yield from (c for k in ("message", "delta") if isinstance(c := choice.get(k), Mapping))
-
-
 def _renamed(came: Reply) -> Iterator[Reason]:
     """Yield fields whose names are written otherwise, as JavaScript does: clients do not find them."""
-    for part in _parts(came):
+    for part in (*came.choices, *came.messages):
         for name in part:
             own = next((field for field in FIELDS if name != field and _bare(name) == _bare(field)), None)
             if own is not None and own not in part:
@@ -340,7 +330,7 @@ def _bare(name: str) -> str:
 
 def _grows(came: Reply, part: str) -> bool:
     """Return whether each piece of a stream begins with all of the one before it."""
-    texts = (each.get(part) for each in _parts(came))
+    texts = (each.get(part) for each in came.messages)
     pieces = [text for text in texts if isinstance(text, str) and text]
     longer = all(later.startswith(one) and later != one for one, later in pairwise(pieces))
     return len(pieces) >= SEVERAL and longer
@@ -381,16 +371,9 @@ def _of_calls(own: Reply, came: Reply) -> Iterator[Reason]:
     for one, other in zip(own.tool_calls, came.tool_calls, strict=False):
         if one.name != other.name:
             yield Reason(AnswerChange.OTHER_NAME, own=one.name, came=other.name)
-        if _value(one.arguments) != _value(other.arguments):
+        if loaded(one.arguments, one.arguments) != loaded(other.arguments, other.arguments):
             quoted = {"own": one.arguments[:QUOTED], "came": other.arguments[:QUOTED]}
             change = next((c for c, holds in TEXTS if holds(one.arguments, other.arguments)), None)
             if change is not None and other.arguments:
                 yield Reason(change, part="JSON of arguments", **quoted)
             yield Reason(AnswerChange.OTHER_ARGUMENTS, **quoted)
-
-
-def _value(arguments: str) -> Any:
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments

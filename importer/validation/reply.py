@@ -42,6 +42,7 @@ class ReplyReason(ReasonKind):
 
 LONGEST = 65_536  # characters of all texts of an answer: 2,048 tokens of any model have fewer
 DONE = "[DONE]"
+NO_JSON = object()
 SHOWN = 20  # indexes of calls in a reason
 QUOTED = 80  # characters of what is no answer
 OLD_FIELD = "function_call"  # of an answer, before tool_calls
@@ -162,17 +163,23 @@ class Reply:
     @property
     def old_field(self) -> str | None:
         """Return the field of one call from before there were several, where the answer has it."""
-        return OLD_FIELD if any(part.get(OLD_FIELD) for part in self._messages) else None
+        return OLD_FIELD if any(part.get(OLD_FIELD) for part in self.messages) else None
 
     @property
     def has_role(self) -> bool:
         """Return whether the answer has a role; clients make no message of one without."""
-        return any(part.get("role") for part in self._messages)
+        return any(part.get("role") for part in self.messages)
 
     @property
-    def _messages(self) -> Iterator[Mapping[str, object]]:
+    def choices(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the first choice in each object of the answer."""
         choices = (choice for data in self.raw for choice in listed(data.get("choices"))[:1])
-        parts = (choice.get(key) for choice in choices for key in ("message", "delta"))
+        return (choice for choice in choices if isinstance(choice, Mapping))
+
+    @property
+    def messages(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the message, or the piece of one, in each choice."""
+        parts = (choice.get(key) for choice in self.choices for key in ("message", "delta"))
         return (part for part in parts if isinstance(part, Mapping))
 
 
@@ -263,12 +270,17 @@ def joined(text: bytes | str) -> bool:
         return False
 
 
+def loaded(text: bytes | str, otherwise: Any = None) -> Any:
+    """Return the JSON of a text, ``otherwise`` where it is none; ``NO_JSON`` tells that from null."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def holds_object(text: str) -> bool:
     """Return whether a text is a JSON object, as the arguments of a call are."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+    return isinstance(loaded(text), dict)
 
 
 def not_of(part: str, of_type: str) -> ReplyError:

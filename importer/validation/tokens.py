@@ -9,7 +9,6 @@ from unicodedata import normalize
 
 from importer.engines.tokenizer import Redrawn, Tokenized
 from importer.frozen import frozen
-from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.validation.context import Context
 from importer.validation.errors import ExchangeError
@@ -213,10 +212,7 @@ def numbers_of(reply: Reply) -> tuple[int, ...]:
     """Return the numbers of an answer's tokens: vLLM's ``token_ids``, or those of mlx-lm's
     log-probabilities; none where the engine shows none.
     """
-    choices = (
-        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
-    )
-    given = next((choice["token_ids"] for choice in choices if choice.get("token_ids")), None)
+    given = next((choice["token_ids"] for choice in reply.choices if choice.get("token_ids")), None)
     if given is None:
         given = [entry.get("id") for entry in reply.logprobs if isinstance(entry, dict)]
     whole = isinstance(given, list) and all(type(number) is int and number >= 0 for number in given)

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.validation import proof_check
 from importer.validation.calls import first_call
@@ -146,10 +145,8 @@ def judge_stop_strings(reply: Reply, full: Reply, stop: str) -> Outcome:
 
 def stopped_at(reply: Reply) -> object:
     """Return the stop string that ended the answer, where the engine reports it."""
-    choices = [
-        choice for data in reply.raw for choice in listed(data.get("choices")) if isinstance(choice, dict)
-    ]
-    return next((c["stop_reason"] for c in reversed(choices) if c.get("stop_reason") is not None), None)
+    choices = reversed([*reply.choices])
+    return next((c["stop_reason"] for c in choices if c.get("stop_reason") is not None), None)
 
 
 QUESTIONS = (GREETING, SUM, COUNT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.validation.context import TRIALS, WAYS, Context, together
 from importer.validation.diagnosis import (
@@ -202,11 +201,9 @@ def _none_missing(ctx: Context, none: Reason) -> Outcome:
 def unknown_field(reply: Reply) -> str | None:
     """Return a field of the message, or of its pieces, that holds words and is unknown to clients."""
     texts: dict[str, str] = {}
-    for data in reply.raw:
-        for choice in listed(data.get("choices")):
-            part = choice.get("message") or choice.get("delta") or {}
-            for key in part.keys() - FIELDS:
-                texts[key] = texts.get(key, "") + (part[key] if isinstance(part[key], str) else "")
+    for part in reply.messages:
+        for key in part.keys() - FIELDS:
+            texts[key] = texts.get(key, "") + (part[key] if isinstance(part[key], str) else "")
     return next((key for key, text in texts.items() if len(text.split()) > 1), None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -31,7 +30,7 @@ from importer.validation.prompts import (
     function,
     user,
 )
-from importer.validation.reply import Reply
+from importer.validation.reply import NO_JSON, Reply, loaded
 from importer.validation.tool_markup import unended
 
 Judge = Callable[[Reply, Prompt], Outcome]
@@ -105,11 +104,8 @@ def judge_bound(reply: Reply, prompt: Prompt) -> Outcome:
     What is no call is the model's: it may think, or write white space, without end, and other rows ask for
     calls that it knows. Formats in tags know no types.
     """
-    try:
-        called = [(call.name, json.loads(call.arguments)) for call in reply.tool_calls]
-    except (ValueError, RecursionError):
-        called = []
-    if not called or reply.finish_reason == "length":
+    called = [(call.name, loaded(call.arguments, NO_JSON)) for call in reply.tool_calls]
+    if not called or any(value is NO_JSON for _, value in called) or reply.finish_reason == "length":
         return not_done("no whole call of a tool that the model does not know")
     name, arguments = called[0]
     if name != "record":
@@ -131,12 +127,7 @@ def _typed(value: object) -> object:
         return {key: _typed(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [*map(_typed, value)]
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value.strip()
+    return loaded(value, value.strip()) if isinstance(value, str) else value
 
 
 CALLS: tuple[tuple[Prompt, Judge], ...] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import secrets
 from collections.abc import Mapping, Sequence
@@ -37,7 +36,7 @@ from importer.validation.probe import probe
 from importer.validation.progress import listened
 from importer.validation.prompts import AGAIN, GREETING, NUMBER, PERSON, PERSON_SCHEMA, Prompt, user
 from importer.validation.remedy import WHOLE_ANSWERS, Remedy
-from importer.validation.reply import Reply
+from importer.validation.reply import NO_JSON, Reply, loaded
 from importer.validation.tokens import (
     Word,
     ask_forced,
@@ -506,9 +505,7 @@ def judge_structured_output(reply: Reply, schema: Mapping[str, Any]) -> Outcome:
         if text.startswith("{") and len(reply.content) - len(reply.content.rstrip()) >= ENDLESS:
             return holding(f"the schema bound the answer, then white space came: {text[:80]}")
         return not_done("the answer came to the limit of tokens")
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+    if (value := loaded(text, NO_JSON)) is NO_JSON:
         return differs(
             "content that a schema binds", quoted(text), "JSON", Stage.SAMPLED, heed("response_format")
         )
