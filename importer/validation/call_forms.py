@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from importer.chat_template.conventions import AS_WRITTEN, offered
 from importer.chat_template.learnt_format import learn_format
@@ -25,7 +26,7 @@ from importer.reasons import Reason
 from importer.signals.observed import GOOD, CallForm, proposed
 from importer.validation.calls import judge_call
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeError
+from importer.validation.errors import attempt
 from importer.validation.evidence_sources import Drawn, as_reply
 from importer.validation.outcome import NotShown, Pass, ProbeRow, Tried
 from importer.validation.probes.requests import judge_forced, needs_tool_choice
@@ -128,10 +129,7 @@ def _draw(ctx: Context, render: PromptRendering) -> Answers:
     texts = [(prompt, text) for prompt in ASKED if (text := render(prompt)) is not None]
 
     def ask(one: tuple[Prompt, str]) -> Reply | None:
-        try:
-            return ctx.behind(one[1], max_tokens=CALL, **ctx.promise.client_sampling)
-        except ExchangeError:
-            return None
+        return attempt(partial(ctx.behind, one[1], max_tokens=CALL, **ctx.promise.client_sampling))
 
     asked = [one for one in texts for _ in range(1 if ctx.promise.greedy else DRAWS)]
     with ThreadPoolExecutor(len(asked) or 1) as pool:
@@ -209,12 +207,7 @@ def _marks(text: str, prompt: Prompt) -> tuple[str, str] | None:
 
 def _required(ctx: Context) -> CallForm:
     """Return how many required calls arrive right at the served model."""
-    right = asked = 0
-    for prompt in ASKED:
-        try:
-            reply = ctx.ask(prompt, tool_choice="required")
-        except ExchangeError:
-            continue
-        asked += 1
-        right += isinstance(judge_forced(reply, prompt, None), Pass)
-    return CallForm(ctx.promise.tool_parser, right, asked, choice="required")
+    replies = [(prompt, attempt(partial(ctx.ask, prompt, tool_choice="required"))) for prompt in ASKED]
+    known = [(prompt, reply) for prompt, reply in replies if reply is not None]
+    right = sum(isinstance(judge_forced(reply, prompt, None), Pass) for prompt, reply in known)
+    return CallForm(ctx.promise.tool_parser, right, len(known), choice="required")

@@ -160,12 +160,9 @@ def _schema_flaw(arguments: Any, schema: Mapping[str, object], written: str) -> 
     error = next(Draft202012Validator(schema).iter_errors(arguments), None)
     if error is None:
         return None
-    if (
-        error.validator == "type"
-        and isinstance(error.instance, str)
-        and loaded(error.instance, NO_JSON) is not NO_JSON
-    ):
-        return _misread("a value of a call", f"the text {quoted(error.instance)}", "one of its schema's type")
+    text = error.instance if error.validator == "type" else None
+    if isinstance(text, str) and loaded(text, NO_JSON) is not NO_JSON:
+        return _misread("a value of a call", f"the text {quoted(text)}", "one of its schema's type")
     required = error.validator_value if error.validator == "required" else ()
     lost = [key for key in required if key not in error.instance and gives_argument(written, key)]
     if lost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from functools import partial
 from threading import Lock
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from importer.validation.errors import (
     ReplyError,
     RequestRefused,
     TemplateRefusedError,
+    attempt,
 )
 from importer.validation.evidence_sources import Background
 from importer.validation.expectations import Expectations
@@ -222,21 +224,18 @@ class Context(Background):
         The text comes from the log-probabilities. Where an engine has none, or shows other tokens than it
         drew, it is the text after the rendered prompt, if the answer is a part of that.
         """
-        try:
-            reply = self._first(prompt, "whole" if self.promise.lacks("logprobs") else "with-tokens")
-        except ExchangeError:
-            return None
-        if holds(reply.written, reply.content):
+        way: Way = "whole" if self.promise.lacks("logprobs") else "with-tokens"
+        reply = attempt(partial(self._first, prompt, way))
+        if reply is None or holds(reply.written, reply.content):
             return reply
         behind = self.raw(prompt) or ""
         return replace(reply, logprobs=(), behind=behind) if holds(behind, reply.content) else None
 
     def shown(self, prompt: Prompt) -> str:
         """Return the tokens in the log-probabilities of an answer; the engine may have drawn others."""
-        try:
-            return "" if self.promise.lacks("logprobs") else self._first(prompt, "with-tokens").written
-        except ExchangeError:
-            return ""
+        shows = self.promise.lacks("logprobs") is None
+        reply = attempt(partial(self._first, prompt, "with-tokens")) if shows else None
+        return "" if reply is None else reply.written
 
     def counted(self, prompt: Prompt) -> tuple[int, int] | None:
         """Return the engine's count of prompt tokens: of the chat, and of the text that the template
@@ -298,10 +297,7 @@ class Context(Background):
 
     def running(self) -> EffectiveSettings:
         """Return the settings that the engine reports in its log and at ``/health``."""
-        try:
-            health = self.client.get("/health", self.log)
-        except ExchangeError:
-            health = b""
+        health = attempt(partial(self.client.get, "/health", self.log)) or b""
         return log_figures.read_settings(self.journal.opening() if self.journal else "", health)
 
     def _alone(self, prompt: Prompt, seen: Reply) -> str:

@@ -11,13 +11,15 @@ ExchangeError
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 from importer.reasons import Reason, ReasonKind
 from importer.sentences import render
 from importer.validation.outcome import Fail, Inconclusive, Stage
 from importer.validation.remedy import Remedy
 
+T = TypeVar("T")
 TOO_MANY = 429
 GATEWAY = (502, 504)
 # Refusals of the form of a request: every probe keeps to the API, so the server does not.
@@ -71,6 +73,14 @@ class ExchangeError(Exception):
         """Return the failure without its frames, for these hold the answer."""
         self.__traceback__ = self.__context__ = None
         return self
+
+
+def attempt(ask: Callable[[], T]) -> T | None:
+    """Return what an exchange returns, ``None`` where it fails: for questions that no verdict rests on."""
+    try:
+        return ask()
+    except ExchangeError:
+        return None
 
 
 class ServerUnreachable(ExchangeError):

@@ -10,9 +10,9 @@ A request that failed, sent again: whether the request fails, or its moment, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 
 from importer.chat_template.render import now
 from importer.engines.base import REQUEST_NAMES
@@ -30,6 +30,7 @@ from importer.validation.errors import (
     StreamCut,
     TemplateRefusedError,
     TimedOut,
+    attempt,
 )
 from importer.validation.evidence_sources import Ended
 from importer.validation.expectations import CommonReason
@@ -62,19 +63,12 @@ def resent(error: ExchangeError, ctx: Context) -> Resent:
     if not (lost or refused) or failed is None or failed.method != "POST" or failed.request is None:
         return Resent.FAILS
     path, request = failed.path, dict(failed.request)
-    if not any(_answered(ctx, path, request) for _ in range(RESENDS if lost else TURNS)):
+    again = partial(ctx.client.read, path, request, ctx.log)
+    if all(attempt(again) is None for _ in range(RESENDS if lost else TURNS)):
         return Resent.FAILS
-    if refused or not all(_answered(ctx, path, request) for _ in range(TURNS)):
+    if refused or any(attempt(again) is None for _ in range(TURNS)):
         return Resent.AT_TIMES
     return Resent.ANSWERED
-
-
-def _answered(ctx: Context, path: str, request: dict[str, object]) -> bool:
-    try:
-        ctx.client.read(path, request, ctx.log)
-    except ExchangeError:
-        return False
-    return True
 
 
 NOTICED = 0.5  # seconds until an engine that broke the connection is seen to be gone
@@ -253,20 +247,12 @@ def broken(error: ExchangeError, ctx: Context) -> Reason | None:
 def _longer(ctx: Context) -> Reason | None:
     """Return the remedy for a limit of streams: one is broken off each time, and a short one never."""
     cut, request = ctx.log[-1], ctx.log[-1].request or {}
-    if not cut.received or any(_ends(request, ctx) for _ in range(AGAIN)):
+    if not cut.received or any(attempt(partial(ctx.client.chat, request, ctx.log)) for _ in range(AGAIN)):
         return None
-    if not _ends({**request, "max_tokens": 1}, ctx):
+    if attempt(partial(ctx.client.chat, {**request, "max_tokens": 1}, ctx.log)) is None:
         return None
     size = max(len(one.received) for one in (cut, *ctx.log[-AGAIN - 1 : -1]))
     return Reason(Remedy.LONGER_STREAMS, seconds=cut.seconds, size=size)
-
-
-def _ends(request: Mapping[str, object], ctx: Context) -> bool:
-    try:
-        ctx.client.chat(request, ctx.log)
-    except ExchangeError:
-        return False
-    return True
 
 
 def _streamed_last(ctx: Context) -> bool:

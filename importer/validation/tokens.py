@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unicodedata import normalize
 
@@ -11,7 +12,7 @@ from importer.engines.tokenizer import Redrawn, Tokenized
 from importer.frozen import frozen
 from importer.reasons import Reason
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeError
+from importer.validation.errors import attempt
 from importer.validation.expectations import no_tools
 from importer.validation.outcome import note
 from importer.validation.prompts import COUNT, GREETING, NAME_RECALL, SUM, WEATHER, Prompt, user
@@ -222,10 +223,7 @@ def numbers_of(reply: Reply) -> tuple[int, ...]:
 def _ask(ctx: Context, prompt: Prompt) -> Reply | None:
     """Return the greedy answer to a prompt; ``None`` where it is refused. Penalties draw other tokens."""
     extra = {**prompt.extra, **neutral(ctx), "temperature": 0.0, "max_tokens": ANSWER, **_shows(ctx)}
-    try:
-        return ctx.first(replace(prompt, name=f"{prompt.name}-drawn", extra=extra))
-    except ExchangeError:
-        return None
+    return attempt(partial(ctx.first, replace(prompt, name=f"{prompt.name}-drawn", extra=extra)))
 
 
 def _shows(ctx: Context) -> dict[str, bool]:

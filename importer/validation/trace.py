@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from importer import backends
 from importer.engines.parsers import ParserQuestion, Reading, Replay
@@ -13,7 +14,7 @@ from importer.proof.verdicts import canonical_arguments
 from importer.reasons import Reason
 from importer.validation import mutations, proof_check
 from importer.validation.context import Context, Judgement
-from importer.validation.errors import AnswerFailure, ExchangeError, TemplateRefusedError
+from importer.validation.errors import AnswerFailure, TemplateRefusedError, attempt
 from importer.validation.evidence_sources import Drawn, as_reply
 from importer.validation.outcome import Fact, Facts, Inconclusive, Pass, Stage, State, by_stage, note
 from importer.validation.prompts import Prompt
@@ -88,10 +89,8 @@ def _tokens(ctx: Context, prompt: Prompt) -> Fact:
     """Compare the engine's count with that of the tokenizer beside the weights; a beginning may be added."""
     text = ctx.rendered(prompt)
     known = ctx.tokens((text,)) if ctx.tokens is not None and text is not None else None
-    try:
-        engine = ctx.first(prompt).usage.prompt
-    except ExchangeError:
-        engine = None
+    reply = attempt(partial(ctx.first, prompt))
+    engine = None if reply is None else reply.usage.prompt
     if known is None or engine is None or not known.ids:
         return _fact(Stage.TOKENS, "unseen", prompt, "the tokens of the prompt are not known")
     counted = len(known.ids[0])

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice, product
 
 from importer.chat_template.markers import SHAPE
 from importer.frozen import frozen
 from importer.validation.context import Context
-from importer.validation.errors import ExchangeError
+from importer.validation.errors import attempt
 from importer.validation.prompts import Prompt
 from importer.validation.tokens import neutral, tokens_of
 
@@ -166,13 +167,6 @@ def greedily(ctx: Context, text: str, most: int) -> str:
     """Return what the weights write behind a text, in ``most`` tokens; nothing where they were not asked."""
     known = ctx.shared.written
     if (text, most) not in known:
-        known[text, most] = _asked(ctx, text, most)
+        reply = attempt(partial(ctx.behind, text, max_tokens=most, temperature=0.0, **neutral(ctx)))
+        known[text, most] = "" if reply is None else reply.written or reply.content
     return known[text, most]
-
-
-def _asked(ctx: Context, text: str, most: int) -> str:
-    try:
-        reply = ctx.behind(text, max_tokens=most, temperature=0.0, **neutral(ctx))
-    except ExchangeError:
-        return ""
-    return reply.written or reply.content

@@ -18,7 +18,14 @@ from importer.validation.calls import judge_call
 from importer.validation.client import Exchange
 from importer.validation.context import Context, together
 from importer.validation.diagnosis import unread
-from importer.validation.errors import ExchangeError, Overloaded, RequestRefused, ServerUnreachable, TimedOut
+from importer.validation.errors import (
+    ExchangeError,
+    Overloaded,
+    RequestRefused,
+    ServerUnreachable,
+    TimedOut,
+    attempt,
+)
 from importer.validation.expectations import Expectations, always, no_chat
 from importer.validation.failures import failed
 from importer.validation.outcome import Fail, Outcome, Pass, Stage, differs, holding, needless
@@ -83,20 +90,11 @@ def first_answer(ctx: Context) -> Outcome:
         raise
     except ExchangeError as error:
         if isinstance(error, RequestRefused | ServerUnreachable) and not any(
-            _answers(hasty, p) for p in QUESTIONS
+            attempt(partial(hasty.first, p)) for p in QUESTIONS
         ):
             raise
         return needless(ELSEWHERE)
     return judge_first_answer(ctx.log[-1], reply.usage.prompt)
-
-
-def _answers(ctx: Context, prompt: Prompt) -> bool:
-    """Return whether a whole answer comes."""
-    try:
-        ctx.first(prompt)
-    except ExchangeError:
-        return False
-    return True
 
 
 def judge_first_answer(exchange: Exchange, prompt: int | None = None) -> Pass:
@@ -230,10 +228,8 @@ def _refuted(ctx: Context, key: str) -> Fail | None:
 
 def _reads(ctx: Context) -> bool:
     """Return whether a call was parsed; a refusal is left to another probe."""
-    try:
-        return read_right(ctx.first(WEATHER))
-    except ExchangeError:
-        return False
+    reply = attempt(partial(ctx.first, WEATHER))
+    return reply is not None and read_right(reply)
 
 
 def read_right(reply: Reply) -> bool:
