@@ -35,7 +35,7 @@ ROOT = AuditContext("root", "create key")
 @contextmanager
 def listening(server: BaseServer) -> Iterator[None]:
     """Serve in a thread until the block ends."""
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
         yield

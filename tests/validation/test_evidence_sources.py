@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from importer.validation.client import Client
 from importer.validation.evidence_sources import Make, recognise
+from tests.serving import listening
 
 FINGERPRINT = "0.32.2-0.32.4-Linux-6.18.44-fc-v657-x86_64-with-glibc2.36-x86_64"
 MESSAGE = {"choices": [{"index": 0, "finish_reason": "length", "message": {"content": "a"}}]}
@@ -49,9 +49,6 @@ def test_a_server_is_recognised_by_what_it_shows(
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Print nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Shows) as made:
-        threading.Thread(target=made.serve_forever, args=(0.01,)).start()
-        try:
-            assert recognise(Client(f"http://127.0.0.1:{made.server_port}"), "m") == make
-        finally:
-            made.shutdown()
+    shown = ThreadingHTTPServer(("127.0.0.1", 0), Shows)
+    with listening(shown):
+        assert recognise(Client(f"http://127.0.0.1:{shown.server_port}"), "m") == make

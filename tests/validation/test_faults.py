@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +109,6 @@ def planted(fault: Fault, folder: Path) -> str:
 
 
 def test_a_digest_changes_with_what_is_done_and_not_with_the_words() -> None:
-    from dataclasses import replace
-
     fault = FAULTS[0]
     assert replace(fault, harm="Otherwise.", name="other").digest == fault.digest
     assert replace(fault, steps=()).digest != fault.digest
@@ -138,8 +137,6 @@ def test_a_stale_cell_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_verdicts_on_verdicts() -> None:
-    from dataclasses import replace
-
     fault = replace(FAULTS[0], part="configuration", mend="the parser")
     told = [{"remedy_message": "Set the parser."}]
     assert flaw(fault, CELL, told) is None

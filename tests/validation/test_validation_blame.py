@@ -17,7 +17,7 @@ from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import NO_CALLS, Proof
 from importer.reasons import Reason
 from importer.sentences import render
-from importer.validation import cause, failures, proof_check
+from importer.validation import cause, failures, proof_check, tool_markup
 from importer.validation.client import Client, Exchange
 from importer.validation.context import Context
 from importer.validation.errors import (
@@ -29,19 +29,20 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
-from importer.validation.expectations import Expectations, always
+from importer.validation.expectations import Expectations, always, promise_of
 from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, reason_text
 from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
-from importer.validation.prompts import GREETING, TWO_USERS
+from importer.validation.prompts import GREETING, SUM, TWO_USERS
 from importer.validation.remedy import OTHER_TOOL_PARSER
 from importer.validation.reply import Reply
 from importer.validation.run import probe
 from tests.facts import as_reason
 from tests.framing import context, repository
 from tests.judging import remedy, words
+from tests.serving import listening
 from tests.validation.test_validation_client import BODY, http, say, server
 from tests.waiting import PATIENCE
 
@@ -117,13 +118,12 @@ def test_an_engine_that_answers_nothing_is_not_asked_for_ever() -> None:
         def do_POST(self) -> None:
             over.wait(PATIENCE)
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hangs) as hung:
-        threading.Thread(target=hung.serve_forever, args=(0.01,)).start()
+    hung = ThreadingHTTPServer(("127.0.0.1", 0), Hangs)
+    with listening(hung):
         client = Client(f"http://127.0.0.1:{hung.server_port}", time_limit=0.2)
         later = [one for one in PROBES if one is not first_answer]
         rows = probe(Context(Expectations(), "m", client), later, lambda _: None)
         over.set()
-        hung.shutdown()
     told = [row.outcome for row in rows if row.outcome.gives(SilenceReason.NO_ANSWERS)]
     assert len(told) > 3
     assert {(one.outcome, one.attribution, one.trials) for one in told} == {
@@ -294,3 +294,48 @@ def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> Non
     assert words(rows[0].outcome).endswith("ValueError: shapes (3,4) and (5,) do not fit")
     assert "Traceback" in rows[0].log
     assert "before" not in rows[0].log
+
+
+def promising(promise: Expectations) -> Context:
+    return Context(promise, "m", Client("http://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("said", "mend"),
+    [
+        ("got multiple values for keyword argument 'add_generation_prompt'", "add_generation_prompt"),
+        ("top_p must be in (0, 1], got 0.0.", "top_p"),
+        ("repetition_penalty must be greater than zero", "repeat_penalty"),
+        ("the model does not exist", ""),
+        ("a conversation about temperature is not for us", ""),
+    ],
+)
+def test_a_refusal_that_names_a_setting_of_the_document(said: str, mend: str) -> None:
+    promise = promise_of(
+        {
+            "parameters": {"top_p": 0.0, "temperature": 1.0, "repeat_penalty": -1.0},
+            "chat_template_kwargs": {"add_generation_prompt": False},
+        }
+    )
+    told = failures.failed(RequestRefused(400, said), promising(promise))
+    assert told.attribution == "configuration"
+    assert mend in remedy(told) if mend else not remedy(told)
+
+
+def test_settings_that_change_the_numbers() -> None:
+    plain = {"load_format": "mistral", "quantization": None, "engine_args": {"dtype": "auto"}}
+    assert promise_of(plain).altering == {}
+    assert promise_of({"engine_args": {"kv_bits": 2}}).altering == {"engine_args.kv_bits": 2}
+
+
+def test_what_is_held_to_a_form_begins_behind_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Fail(as_reason("get_time was named, and none came: ''"), Stage.WHOLE)
+    thinker = promising(Expectations(reasoning_parser="qwen3"))
+    thought = "<think>\nHm.\n</think>\n\nHello!"
+    monkeypatch.setattr(Context, "raw", lambda _, asked, **__: thought if asked is SUM else '{"name": "Ada"}')
+    told = tool_markup.unended(empty, GREETING, thinker)
+    assert (told.outcome, told.attribution) == ("inconclusive", "model")
+    assert tool_markup.unended(empty, GREETING, promising(Expectations())) == empty
+    for written in (thought, "analysis: hm. final: Hello!"):
+        monkeypatch.setattr(Context, "raw", lambda *_, written=written, **__: written)
+        assert tool_markup.unended(empty, GREETING, thinker) == empty

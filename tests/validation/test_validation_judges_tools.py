@@ -91,6 +91,8 @@ def test_tool_choice_needs_an_engine_that_knows_it() -> None:
     promise = Expectations(tool_parser="x", offers=frozenset({"stop"}))
     assert tool_choice.needs(promise) == Reason(PromiseReason.NOT_OFFERED, names=("tool-choice",), engine="")
     assert tool_choice.needs(Expectations(tool_parser="x")) is None
+    # A parser that is data: vLLM answers 400, and the proof covers calls by the model's own choice alone.
+    assert tool_choice.needs(Expectations(tool_parser="hf")) is not None
 
 
 def test_a_result_goes_back_under_the_engines_own_id() -> None:
@@ -98,12 +100,6 @@ def test_a_result_goes_back_under_the_engines_own_id() -> None:
     asked, answered = prompt.messages[-2:]
     assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] == "chatcmpl-tool-7"
     assert prompt.tools == WEATHER.tools
-
-
-def test_a_parser_that_is_data_takes_no_tool_choice() -> None:
-    """vLLM answers 400: the proof covers calls by the model's own choice alone."""
-    assert tool_choice.needs(Expectations(tool_parser="hermes")) is None
-    assert tool_choice.needs(Expectations(tool_parser="hf")) is not None
 
 
 FITTING: dict[str, Any] = {"mark": "k7q2", "unit": "zorn", "amount": 4713, "code": "xzx"}

@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from importer import demo
 from importer.chat_template.request_coverage.findings import CoverageField, CoverageKind
 from importer.engines import get, install, tokenizer
-from importer.hub import local
 from importer.proof.result import Proof
 from importer.reasons import Reason
 from importer.validation import cause, diagnosis
@@ -22,30 +20,28 @@ from importer.validation.client import Client
 from importer.validation.context import Context
 from importer.validation.errors import RequestRefused
 from importer.validation.expectations import Expectations
-from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Outcome, Pass, Stage
+from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass, Stage
 from importer.validation.probe import Rests
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
     _turns,
     judge_template_coverage,
     judge_tokenizer,
+    prompt_rendered,
     template_coverage,
 )
-from importer.validation.prompts import SYSTEM
+from importer.validation.prompts import SYSTEM, Prompt
 from importer.validation.remedy import Need
 from importer.validation.rendering import PromptRendering
 from importer.validation.tokens import KINDS, TEXT
 from tests.analysing import analysed
 from tests.coverage_faults import FAULTS
 from tests.facts import as_reason
-from tests.judging import words
+from tests.judging import MODEL, asked, copied, rendering, said, words
 from tests.models.formats import FORMATS
 from tests.tiers import one_of_each
 
-MODEL = Path(demo.__file__).with_name("model")
 OF_ANOTHER = Proof("mlx", "1", "the import's", verdicts={}, written={})  # the file was edited since
-
-
 OPEN: list[PromptRendering] = []
 
 
@@ -57,7 +53,7 @@ def closed() -> Iterator[None]:
 
 
 def context(folder: Path, *, tool_parser: str | None = None, **more: Any) -> Context:
-    render = PromptRendering(local.resolve(str(folder), folder))
+    render = rendering(folder)
     OPEN.append(render)
     promise = Expectations(tool_parser=tool_parser)
     return Context(promise, "m", Client("http://127.0.0.1:1"), render=render, **more)
@@ -71,10 +67,6 @@ def edited(folder: Path, old: str, new: str) -> Path:
     assert old in text
     (folder / "chat_template.jinja").write_text(text.replace(old, new), encoding="utf-8")
     return folder
-
-
-def read(folder: Path) -> Outcome:
-    return _turns(context(folder))
 
 
 HELD = "messages[headed:]"
@@ -155,7 +147,8 @@ def test_a_role_without_a_place_is_a_sentence_and_one_lost_beside_tools_a_fault(
 
 def test_a_date_is_no_time_of_day(tmp_path: Path) -> None:
     old = "'<|im_start|>system\\n' ~"
-    assert isinstance(read(edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")), Pass)
+    folder = edited(tmp_path, old, f"{old} strftime_now('%d %B %Y') ~")
+    assert isinstance(_turns(context(folder)), Pass)
 
 
 def test_a_refusal_over_which_the_template_broke_is_not_clean(tmp_path: Path) -> None:
@@ -188,3 +181,38 @@ def test_what_tokenizers_make_of_texts(tmp_path: Path) -> None:
         found = tokenizer.asker(python, tmp_path)((TEXT, TEXT, KINDS, TEXT))
         assert found is not None
         assert isinstance(judge_tokenizer(found), Fail)
+
+
+def test_who_leaves_something_out_of_the_prompt(tmp_path: Path) -> None:
+    settings = json.loads((MODEL / "tokenizer_config.json").read_text())
+    older = json.dumps(settings | {"chat_template": "{{ messages }}"})
+    cases = {
+        "engine": copied(tmp_path / "whole"),
+        "configuration": copied(tmp_path / "two", tokenizer_config__json=older),
+        "configuration ": copied(tmp_path / "none", chat_template__jinja="{{ messages }}"),
+    }
+    for part, folder in cases.items():
+        with rendering(folder) as render:
+            ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"), render=render)
+            told = diagnosis.left_out(ctx, diagnosis.TOOLS, 9)
+            assert told.attribution == part.strip(), folder
+    ctx = Context(Expectations(), "m", Client("http://127.0.0.1:1"))
+    assert diagnosis.left_out(ctx, diagnosis.TOOLS, 9).attribution == "configuration"
+
+
+def test_what_a_template_and_its_repository_say(tmp_path: Path) -> None:
+    settings = json.loads((MODEL / "tokenizer_config.json").read_text())
+    claims = json.dumps(settings | {"tool_parser_type": "glm47", "chat_template": "{{ messages }}"})
+    with rendering(copied(tmp_path / "m", tokenizer_config__json=claims)) as render:
+        assert render.claimed == "glm47"
+        assert render.others == ("tokenizer_config.json",)
+        assert render.knows("enable_thinking")
+        assert not render.knows("thinking")
+    with rendering(MODEL) as render:
+        assert (render.claimed, render.others) == (None, ())
+
+
+def test_a_prompt_that_nobody_can_render_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx = asked(lambda _: said("Hi."), monkeypatch)
+    assert isinstance(prompt_rendered.run(ctx), NotApplicable)
+    assert ctx.counted(Prompt("x", ())) is None

@@ -36,6 +36,7 @@ from importer.validation.prompts import GREETING
 from importer.validation.remedy import Remedy
 from importer.validation.run import probe
 from tests.facts import as_reason
+from tests.serving import listening
 from tests.waiting import PATIENCE
 
 WORDS = ["Hello", "to", "all", "of", "you", "out", "there", "in", "the", "wide", "world", "."]
@@ -85,14 +86,9 @@ class Talking(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(handler: type[Talking], kind: type[HTTPServer] = ThreadingHTTPServer) -> Iterator[str]:
-    with kind(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    server = kind(("127.0.0.1", 0), handler)
+    with listening(server):
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 def ask(url: str, *, total: float = TOTAL_LIMIT, steps: Callable[[str], None] = print) -> dict[str, ProbeRow]:
