@@ -254,6 +254,7 @@ def run_on(
                 (given, start_trials.of_machine(served.variables, given)),
                 start_trials.of_model(weights),
                 served.start_seconds,
+                start_trials.stretched(weights),
             ),
         )
         report = validate(

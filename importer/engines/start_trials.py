@@ -13,6 +13,7 @@ from importer.engines.deaths import CONFIGURATION, ENGINE, ENVIRONMENT, Attribut
 from importer.engines.lacking import Lacking
 from importer.engines.model_folder import CONFIG, ROPE, default_base
 from importer.frozen import frozen
+from importer.hub.snapshot import mapping
 from importer.launcher import SECRET
 from importer.progress import Progress
 from importer.reasons import Reason, ReasonKind
@@ -99,6 +100,22 @@ def of_model(model_dir: Path) -> tuple[Setup, ...]:
     named = (name for name in SCALES if settings.get(name) is not None)
     rope = [name for name in ROPE if settings.get(name) not in (None, default_base(settings.get(name)))]
     return tuple(Setup(CONFIG, name, str(settings[name])) for name in (*named, *rope[:1]))
+
+
+def stretched(model_dir: Path) -> Setup | None:
+    """Return the scaling of positions in ``config.json`` beyond the length beside it; ``None`` without one.
+
+    Who trains a model with a scaling writes the longer length. Cards tell users to add one for long texts.
+    """
+    settings = model_folder.config_of(model_dir)
+    longest = settings.get("max_position_embeddings")
+    for key in ("rope_scaling", "rope_parameters"):
+        rope = mapping(settings.get(key))
+        numbers = (longest, rope.get("original_max_position_embeddings"), rope.get("factor"))
+        here, own, factor = (float(n) if isinstance(n, int | float) else 0.0 for n in numbers)
+        if here and own * factor > here:
+            return Setup(CONFIG, key, str(dict(rope)))
+    return None
 
 
 def scales(settings: Collection[Setup]) -> set[str]:

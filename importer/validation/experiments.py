@@ -173,6 +173,23 @@ def _without(
     return None
 
 
+def beside_scaling(rows: Sequence[ProbeRow], stretched: Setup | None) -> list[ProbeRow]:
+    """Return the rows; what a model does not show has a note on positions that are stretched for long texts.
+
+    It is no fault, and no start without them is tried: a model that does a thing at times passes by chance.
+    """
+    if stretched is None:
+        return list(rows)
+    scaling = f"{stretched.name} in {stretched.key}"
+    seen = note(f"{scaling} stretches positions for long texts: short ones may do better without it")
+    return [
+        replace(row, outcome=replace(row.outcome, notes=(*row.outcome.notes, seen)))
+        if isinstance(row.outcome, NotShown) and row.outcome.remedy is None
+        else row
+        for row in rows
+    ]
+
+
 def _suspect(row: ProbeRow) -> bool:
     """Return whether a failure may be that of a setting which no remedy names, or calls that no form has."""
     if isinstance(row.outcome, NotShown):

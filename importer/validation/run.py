@@ -79,6 +79,7 @@ def validate(
     if known.controls is not None:
         again = partial(_again, bench)
         rows = experiments.controlled(rows, known.controls, again, client.seconds_left, report_step)
+        rows = experiments.beside_scaling(rows, known.controls.stretched)
     seconds = {"start": served.start_seconds, "probes": probed, "stop": stop.seconds}
     names = [one.name for one in chosen]
     partial_of = None if BY_NAME.keys() <= {*names} else {"probes": names, "against": None}

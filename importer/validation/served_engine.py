@@ -41,12 +41,14 @@ class Controls:
     ``given``    settings of the document and of the machine, each group tried before the next.
     ``scales``   settings of ``config.json``: they explain failures of the model.
     ``seconds``  what a start takes.
+    ``stretched``  the scaling of positions that was added to the model for long texts.
     """
 
     start: Starts
     given: Sequence[Sequence[Setup]]
     scales: Sequence[Setup]
     seconds: float
+    stretched: Setup | None = None
 
     def groups(self, row: ProbeRow) -> Sequence[Sequence[Setup]]:
         """Return the settings that may explain a failure."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from importer.engines import start_trials
 from importer.engines.start_trials import Setup
 from importer.errors import EngineError
 from importer.reasons import Reason
 from importer.validation import served_engine
-from importer.validation.experiments import controlled
+from importer.validation.experiments import beside_scaling, controlled
 from importer.validation.outcome import Blame, Fail, NotShown, Pass, ProbeRow, Stage
 from importer.validation.probes.chat import plain_chat, simple_answers, usage_counts
 from importer.validation.probes.tools import tool_call
@@ -67,6 +70,23 @@ def test_a_form_found_by_trying_is_no_cause_and_a_setting_is() -> None:
     found = NotShown(as_reason("no call"), remedy=Reason(Remedy.SERVE_TEMPLATE, template="as-written"))
     [row] = _settled(machine, ProbeRow(tool_call.name, "", found, ability="tools"))
     assert row.outcome.remedy == Reason(Remedy.START_WITHOUT, setting=ROPE.reason)
+
+
+@pytest.mark.parametrize(
+    ("original", "longest", "key"),
+    [(2048, 2048, "rope_scaling"), (512, 2048, None), (None, 2048, None), (2048, 2048, "rope_parameters")],
+)
+def test_positions_that_are_stretched_beyond_the_models_length_are_a_note(
+    tmp_path: Path, original: int | None, longest: int, key: str | None
+) -> None:
+    rope = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": original}
+    config = {"max_position_embeddings": longest, key or "rope_scaling": rope}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    stretched = start_trials.stretched(tmp_path)
+    row = ProbeRow(tool_call.name, "", NotShown(as_reason("no call")), ability="tools")
+    told, passed = beside_scaling([row, _row(plain_chat.name, None)], stretched)
+    assert [f"{key} in config.json" in str(one) for one in told.outcome.notes] == ([True] if key else [])
+    assert passed.outcome.notes == ()
 
 
 def test_a_variable_of_the_machine_is_named_for_all_that_passes_without_it() -> None:
