@@ -154,7 +154,7 @@ def test_a_secret_value_is_not_shown() -> None:
 def test_an_engine_that_stands_still_behind_an_exception(
     importer_home: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readiness, "STILL", 1.0)
+    monkeypatch.setattr(readiness, "STILL", 0.3)
     error = died(weights, "still")
     assert isinstance(error.details["code"], Reason)
     assert error.details["code"].kind is Exit.STILL

@@ -104,7 +104,7 @@ def test_a_sandbox_lost_for_good_writes_nothing(desk: Desk, do: Callable[[int], 
     before = imported(desk)
     shutil.rmtree(kept.place("answers"))
     if do is stop:
-        desk.monkeypatch.setattr(pool, "WALL_SECONDS", 1.0)
+        desk.monkeypatch.setattr(pool, "WALL_SECONDS", 0.3)
     with meddling(do) as met:
         ran = desk("acme/chat", "--yes", "--no-validate", "--json")
     assert ran.code == 75
