@@ -224,6 +224,7 @@ def heavy(size: int) -> Repo:
     return Repo({**BASE, "model.safetensors": b"\0" * size, "tokenizer.json": {}})
 
 
+@pytest.mark.slow
 def test_what_validate_would_fetch_is_told(desk: Desk) -> None:
     desk.hub.repos["acme/heavy"] = heavy(6_000_000)
     desk.engine()
