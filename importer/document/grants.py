@@ -99,13 +99,15 @@ def _code(data: Mapping[str, object]) -> Iterator[Grant]:
 
 def _settings(data: Mapping[str, object]) -> Iterator[Grant]:
     """Yield the arguments and variables of the engine that are not free; without an engine, of any."""
+    arguments, variables = (mapping(data.get(key)) for key in ("engine_args", environment.KEY))
+    if not (arguments or variables):
+        return
     engine, version = data.get("backend"), version_of(data)
     found = [load(engine, version)] if isinstance(engine, str) else []
     registries = [*filter(None, found)] or _newest()
-    for name, value in mapping(data.get("engine_args")).items():
+    for name, value in arguments.items():
         yield from _anywhere(registries, str(name), value)
-    variables = data.get(environment.KEY)
-    for name, value in variables.items() if isinstance(variables, Mapping) else ():
+    for name, value in variables.items():
         if value is not None and (why := _variable(registries, str(name), value)) is not None:
             yield _setting(f"env.{name}", value, why)
 
