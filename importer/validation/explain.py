@@ -55,6 +55,7 @@ class Rank(IntEnum):
     """The kinds of causes, the earliest first."""
 
     FILES = auto()  # other files than those of the import
+    CROSSED = auto()  # one client gets the answers and counts of another
     WRITTEN = auto()  # template and tokenizer, compared without a server
     ON_THE_WAY = auto()  # what stands between client and server
     READ = auto()  # how the server reads a request
@@ -102,13 +103,13 @@ class Judged:
         bare = failure.remedy is None and self.part == "configuration"  # a refusal in a server's words
         if rare or bare or asks_for(failure, Remedy.SET_CONTEXT):
             return None  # of turns that most conversations do not have, or of long ones
-        if self.stage is Stage.FILES:
-            return Rank.FILES
+        on_the_way = failure.stage is Stage.GATEWAY  # whatever the probe compares
+        if self.stage is Stage.FILES or (on_the_way and failure.within[:1] == CROSSED):
+            return Rank.CROSSED if on_the_way else Rank.FILES
         written = self.rests_on is Rests.NOTHING or self.part == "configuration"
         if self.stage in READ and self.rests_on is not Rests.ANSWERS:
             return Rank.WRITTEN if written else Rank.READ
-        crossed = failure.stage is Stage.GATEWAY  # whatever the probe compares
-        if self.stage in ON_THE_WAY or crossed or asks_for(failure, Remedy.NO_CAP, *REFUSING):
+        if self.stage in ON_THE_WAY or on_the_way or asks_for(failure, Remedy.NO_CAP, *REFUSING):
             return Rank.ON_THE_WAY
         if self.row.probe in OF_WEIGHTS:
             return Rank.DRAWN if self.part == "configuration" else Rank.NOISE
@@ -141,7 +142,7 @@ class Judged:
             return True
         if asks_for(cause.row.outcome, *REFUSING):
             return self.row.outcome.gives(AnswerFailure.REFUSED)
-        if rank is Rank.ON_THE_WAY:
+        if rank in (Rank.CROSSED, Rank.ON_THE_WAY):
             return self.rests_on is not Rests.NOTHING
         return self._rests_on(cause, rank)
 
@@ -221,9 +222,7 @@ def explained(rows: Sequence[ProbeRow]) -> list[ProbeRow]:
         looked = [judged(row) for row in found]
         causes = [one for one in looked if one.rank is rank]
         better = [one for one in looked if one.stage in RUN and one.names_parser]
-        cause = min(
-            causes, key=lambda one: (one.row.outcome.within[:1] != CROSSED, not one.alters), default=None
-        )
+        cause = min(causes, key=lambda one: not one.alters, default=None)
         if rank is Rank.MODEL and len(causes) <= len(better):
             continue  # another parser reads most texts
         if cause is not None:

@@ -141,11 +141,12 @@ def test_a_model_that_is_seen_to_write_another_form_explains_what_rests_on_answe
     assert verdicts(outcomes) == [*["fail model"] * 3, "fail engine", "fail configuration"]
 
 
-def test_crossed_answers_come_before_servers_that_differ() -> None:
+def test_crossed_answers_come_before_counts_that_differ() -> None:
     crossed = fail(Stage.GATEWAY, Reason(Remedy.ANSWERS_UNALTERED), within=("clients",))
     lengths = fail(Stage.GATEWAY, Reason(Remedy.SERVERS_ALIKE))
-    found = told({"prompt-rendered": lengths, "request-options": crossed})
-    assert [one.remedy for one in found.values()] == [crossed.remedy] * 2
+    null = fail(Stage.TEMPLATE, template(Need.WRITE_NULL_AS_NOTHING), within=("tools",))
+    found = told({"prompt-rendered": lengths, "message-forms": null, "request-options": crossed})
+    assert [one.remedy for one in found.values()] == [crossed.remedy] * 3
 
 
 @pytest.mark.parametrize(("unread", "part"), [(1, "configuration"), (2, "model")])
