@@ -235,7 +235,7 @@ def test_every_line_of_an_invalid_document_is_told(desk: Desk) -> None:
 
 
 def test_a_parser_that_the_engine_lacks_is_neither_approved_nor_exported(desk: Desk) -> None:
-    """A version without a registry may have any parser."""
+    """A version before the known ones may have any parser."""
     desk("acme/base", "--set", "tool_parser=hermes")
     edit(desk, "tool_parser:hermes", "tool_parser:hermez")
     for words in (("review", "base", "--approve"), ("export", "base", "vllm-command")):
@@ -247,7 +247,7 @@ def test_a_parser_that_the_engine_lacks_is_neither_approved_nor_exported(desk: D
         True,
         True,
     )
-    edit(desk, "version: 0.32.0", "version: 9.9.9")
+    edit(desk, "version: 0.32.0", "version: 0.8.5")
     assert (desk("review", "base", "--approve").code, desk("export", "base", "vllm-command").code) == (0, 0)
 
 
