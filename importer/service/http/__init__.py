@@ -7,10 +7,10 @@ from pkgutil import resolve_name
 from fastapi import APIRouter
 
 ALL = (
+    "configs.router",  # first, since it is asked most
     "imports.router",
     "imports.router_hub",
     "jobs.router",
-    "configs.router",
     "overview.router",
     "review.router",
     "review.router_review_page",
