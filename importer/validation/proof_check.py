@@ -107,14 +107,19 @@ def better(key: str, ctx: Context, proof: Proof) -> Reason | None:
 
 
 def whole_in_pieces(ctx: Context) -> Reason | None:
-    """Return the change to a tool parser that reads streamed calls as whole ones, where the one in use does
-    not.
+    """Return the change to a parser that reads streamed calls as whole ones, where the one in use does not:
+    by itself, or beside the tool parser.
     """
     proof, key = ctx.proof, "tool_parser"
     if proof is None or backends.of(proof.engine).infers or not same_template(ctx, proof):
         return None
+    tool, reasoning = named(key, ctx, proof) or "", named("reasoning_parser", ctx, proof) or ""
+    if (why := proof.pairs.get(reasoning, {}).get(tool)) is not None:
+        others = (name for name in proof.reads("reasoning_parser") if tool not in proof.pairs.get(name, {}))
+        partner = next(others, None)
+        return None if partner is None else change("reasoning_parser", partner, ctx, proof, why)
     verdicts = {v.parser: v for v in proof.verdicts.get(key, ())}
-    used = verdicts.get(named(key, ctx, proof) or "")
+    used = verdicts.get(tool)
     other = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)
     if used is None or other is None or (used.reads and used.streaming is None):
         return None

@@ -6,6 +6,7 @@ import pytest
 
 from importer.proof.parser_verdict import ParserVerdict
 from importer.proof.result import Proof
+from importer.sentences import render
 from importer.validation import proof_check
 from importer.validation.calls import judge_call
 from importer.validation.client import Client
@@ -84,3 +85,23 @@ def test_a_parser_that_the_proof_refutes_is_told_by_every_engine(named: str | No
     if isinstance(found, Fail):
         assert remedy(found).startswith(told)
         assert found.attribution == "configuration"
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "tool", "told"),
+    [("x", "a", "Set reasoning_parser:y in options"), ("x", "b", None), ("y", "a", None)],
+)
+def test_a_partner_beside_which_streams_lose_a_call_is_exchanged(
+    reasoning: str, tool: str, told: str | None
+) -> None:
+    tools, thoughts = (
+        tuple(ParserVerdict(name, name, ("one",), {}, ("one",)) for name in names) for names in ("ab", "xy")
+    )
+    verdicts, pairs = {"tool_parser": tools, "reasoning_parser": thoughts}, {"x": {"a": as_reason("other")}}
+    proof = Proof("vllm", "1", "", verdicts, {}, pairs=pairs)
+    promise = Expectations(tool_parser=tool, reasoning_parser=reasoning)
+    ctx = Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)
+    change = proof_check.whole_in_pieces(ctx)
+    assert (change is None) is (told is None)
+    if change is not None:
+        assert render(change).startswith(f"{told}: it reads what the template writes; x does not (other)")
