@@ -56,6 +56,9 @@ def _compare(arguments: argparse.Namespace) -> int:
         for head, outcome in (("before", one.before), ("after", one.after)):
             if outcome is not None and not outcome.passed:
                 output.line(output.plain(f"    {head}: {outcome.reason}"))
+    for each in found.abilities:
+        shares = (f"{did}/{asked} ({did / max(asked, 1):.0%})" for did, asked in (each.before, each.after))
+        output.line(f"{each.way}: {each.ability}: {' → '.join(shares)}")
     output.line(f"{found.worse} worse, {found.alike} alike")
     return 1 if found.worse else 0
 

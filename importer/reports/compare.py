@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from importer.errors import DocumentError
 from importer.frozen import frozen
-from importer.reports.report_model import ProbeOutcome, ReportModel, Run
+from importer.reports.report_model import ABILITIES, ProbeOutcome, ReportModel, Run
+from importer.validation.outcome import wilson
 
 SCHEMA = 1
 Way = Literal["worse", "better", "other", "new", "gone"]
@@ -40,18 +41,37 @@ class OutcomeChange:
 
 
 @frozen
+class AbilityChange:
+    """An ability that both runs show: answers that did what was asked, and all of them.
+
+    ``way``  worse or better where the 95 % intervals do not meet, else alike.
+    """
+
+    ability: str
+    way: Literal["worse", "better", "alike"]
+    before: tuple[int, int]
+    after: tuple[int, int]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the row of ``comparison.schema.json``."""
+        return {"ability": self.ability, "way": self.way, "before": [*self.before], "after": [*self.after]}
+
+
+@frozen
 class RunComparison:
     """Two validations, each with the name of its document; ``alike`` counts probes with the same outcome."""
 
     before: tuple[str, Run]
     after: tuple[str, Run]
     changes: tuple[OutcomeChange, ...]
+    abilities: tuple[AbilityChange, ...]
     alike: int
 
     @property
     def worse(self) -> int:
-        """Return how many probes got worse; a new one does not count."""
-        return sum(one.way == "worse" for one in self.changes)
+        """Return how many probes and abilities got worse; a new one does not count."""
+        ways = [*(one.way for one in self.changes), *(one.way for one in self.abilities)]
+        return ways.count("worse")
 
     def to_json(self) -> dict[str, object]:
         """Return the data in the form of ``comparison.schema.json``."""
@@ -62,6 +82,7 @@ class RunComparison:
             "worse": self.worse,
             "alike": self.alike,
             "outcomes": [one.to_json() for one in self.changes],
+            "abilities": [one.to_json() for one in self.abilities],
         }
 
 
@@ -74,7 +95,8 @@ def compare(one: ReportModel, other: ReportModel) -> RunComparison:
     changes = tuple(_changes(before.by_probe, after.by_probe))
     both = len(before.by_probe.keys() & after.by_probe.keys())
     moved = sum(change.way not in ("new", "gone") for change in changes)
-    return RunComparison((one.name, before), (other.name, after), changes, both - moved)
+    abilities = tuple(_abilities(before.abilities, after.abilities))
+    return RunComparison((one.name, before), (other.name, after), changes, abilities, both - moved)
 
 
 def _newest(model: ReportModel) -> Run:
@@ -93,6 +115,17 @@ def _changes(old: dict[str, ProbeOutcome], new: dict[str, ProbeOutcome]) -> Iter
         before, after = old.get(probe), new.get(probe)
         if (way := _way(before, after)) is not None:
             yield OutcomeChange(probe, way, before, after)
+
+
+def _abilities(
+    old: Mapping[str, tuple[int, int]], new: Mapping[str, tuple[int, int]]
+) -> Iterator[AbilityChange]:
+    for name in (name for name in ABILITIES if name in old and name in new):
+        least, most = zip(
+            *((wilson(*figures) or (0.0, 1.0)) for figures in (old[name], new[name])), strict=True
+        )
+        worse, better = most[1] < least[0], most[0] < least[1]
+        yield AbilityChange(name, "worse" if worse else "better" if better else "alike", old[name], new[name])
 
 
 def _way(before: ProbeOutcome | None, after: ProbeOutcome | None) -> Way | None:

@@ -129,6 +129,21 @@ def test_a_document_that_was_never_run_has_a_page_of_its_decisions(desk: Desk) -
     assert "validation: never" in desk("report", "chat").out
 
 
+def test_two_servers_differ_in_an_ability_where_the_intervals_do_not_meet(desk: Desk) -> None:
+    for place, (did, asked) in {"own": (35, 35), "provider": (160, 376), "few": (2, 3)}.items():
+        figures = {"tools": {"shown": did, "asked": asked, "interval": None}}
+        stored(desk, {**report(("a", Pass(as_reason("1")))), "abilities": figures})
+        (desk.folder / "models").rename(desk.folder / place)
+    ran = desk("report", "provider/chat.yaml", "--compare", "own/chat.yaml")
+    assert (ran.code, ran.out.splitlines()[2:]) == (
+        1, ["worse: tools: 35/35 (100%) → 160/376 (43%)", "1 worse, 1 alike"],
+    )  # fmt: skip
+    few = desk("report", "few/chat.yaml", "--compare", "own/chat.yaml", "--json")
+    found = json.loads(few.out)
+    schema.check("comparison", found, "stdout")
+    assert (few.code, [one["way"] for one in found["abilities"]]) == (0, ["alike"])
+
+
 @given(
     st.fixed_dictionaries(
         {},
