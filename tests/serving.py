@@ -240,16 +240,16 @@ def running(
             service.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One server for the tests of a process, that validates nothing; each test uses documents of its own."""
+    """One server for all tests of a module, that validates nothing; each uses documents of its own."""
     with running(tmp_path_factory.mktemp("service"), "--no-validate", "--rate", "0", "--reads", "0") as one:
         yield one
 
 
 @pytest.fixture(scope="module")
 def own_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A server for the tests of a module that count what there is, or set a server at random."""
+    """The same as it is started by default: it has limits, and validates where an engine is."""
     with running(tmp_path_factory.mktemp("service")) as one:
         yield one
 

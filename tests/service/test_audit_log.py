@@ -12,10 +12,9 @@ from sqlalchemy.exc import DBAPIError
 from importer.storage import audit
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
-from tests.postgres import postgres
 from tests.storing import ON_BOTH, database, empty
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 COLUMNS = "id, at, who, action, details"
 FORGED = "'2026-01-01T00:00:00+00:00', 'mallory', 'approve', '{}'"

@@ -11,11 +11,10 @@ from importer.storage import jobs, queue, retention, tables
 from importer.storage.database import Database
 from importer.storage.jobs import Job
 from importer.storage.processes import Executor
-from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
 from tests.storing import ON_BOTH, asked, claim, database, empty, worker
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
 

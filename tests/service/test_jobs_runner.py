@@ -23,12 +23,11 @@ from tests.commandline import BASE
 from tests.hubserver import HubServer, Repo
 from tests.impatient import ENDS, waits
 from tests.killer.check import story
-from tests.postgres import Postgres, postgres
+from tests.postgres import Postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, running
 from tests.waiting import wait_until
 
-__all__ = ["postgres"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 SETTINGS = Settings(validate=False, imports=1)
 NOWHERE = {"reference": "no/such", "backend": "vllm"}

@@ -18,10 +18,9 @@ from importer.storage import jobs, processes, queue, schema, tables
 from importer.storage.database import Database
 from importer.storage.processes import Executor, LeaseMonitor
 from importer.storage.schema import prepare
-from tests.postgres import postgres
 from tests.storing import ON_BOTH, asked, claim, claimed, database, empty, worker
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 MANY = 8  # threads
 

@@ -16,10 +16,9 @@ from importer.engines.install import Installed
 from tests.hubserver import Repo
 from tests.killer.check import story, wrong
 from tests.killer.kill import ALONE, DEMO
-from tests.postgres import Postgres, postgres
+from tests.postgres import Postgres
 from tests.serving import Service, running
 
-__all__ = ["postgres"]
 pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 GROUP = "acme/model"
 DOCUMENTS = ("demo", "other")

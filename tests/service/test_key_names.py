@@ -12,11 +12,10 @@ from importer.storage.actors import OWN
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.keys import KeyNameReason
-from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
 from tests.storing import ON_BOTH, database, empty
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 ROOT = AuditContext("root", "create key")
 

@@ -17,12 +17,11 @@ from importer.storage import document_rows, documents
 from importer.storage.audit import AuditContext
 from importer.storage.database import Database
 from importer.storage.documents import CountCache, Filters, Listed, Room, Version, facets
-from tests.postgres import postgres
 from tests.publishing import gallery_of
 from tests.serving import Service, events, fresh, problem, service
 from tests.storing import database, empty
 
-__all__ = ["database", "empty", "postgres", "service"]
+__all__ = ["database", "empty", "service"]
 pytestmark = pytest.mark.xdist_group("postgres")
 GB = 10**9
 NO_TOOLS = {"kind": "no-tools", "key": "tool_parser", "reason": {}, "message": ""}

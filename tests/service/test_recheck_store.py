@@ -8,9 +8,9 @@ from sqlalchemy import select, update
 from importer.storage import documents, rechecks, tables
 from importer.storage.database import Database
 from importer.storage.documents import Filters
-from tests.service.test_jobs_store import database, empty, postgres
+from tests.service.test_jobs_store import database, empty
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 FOUND = {"changes": [{"path": "parameters.temperature", "after": "é"}]}
 

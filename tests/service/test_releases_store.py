@@ -9,10 +9,9 @@ from sqlalchemy import Connection, select
 
 from importer.storage import documents, tables
 from importer.storage.database import Database
-from tests.postgres import postgres
 from tests.storing import database, empty
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 
 

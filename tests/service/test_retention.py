@@ -15,11 +15,10 @@ from sqlalchemy import Table, func, select, update
 from importer.errors import ServiceError
 from importer.storage import jobs, retention, tables
 from importer.storage.database import Database
-from tests.postgres import postgres
 from tests.service.test_jobs_store import at_once
 from tests.storing import ON_BOTH, asked, claim, database, empty, worker
 
-__all__ = ["database", "empty", "postgres"]
+__all__ = ["database", "empty"]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 ROOT = Path(__file__).parents[2]
 OLD = "2020-01-01T00:00:00+00:00"
