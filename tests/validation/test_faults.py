@@ -58,8 +58,10 @@ def representative() -> set[str]:
 def parameters(engine: str) -> list[Any]:
     """The same for pytest; all but the representative ones are nightly."""
     chosen = representative() if engine == "mlx" else ()
+    group = [pytest.mark.xdist_group("vllm")] if engine == "vllm-cpu" else []
+    later = {fault.name: [] if fault.name in chosen else [pytest.mark.nightly] for fault in cases(engine)}
     return [
-        pytest.param(fault, id=fault.name, marks=() if fault.name in chosen else pytest.mark.nightly)
+        pytest.param(engine, fault, id=f"{engine}-{fault.name}", marks=[*group, *later[fault.name]])
         for fault in cases(engine)
     ]
 
@@ -162,34 +164,11 @@ def test_the_page_shows_the_committed_matrix() -> None:
     assert matrix.page(FAULTS, matrix.load()) == matrix.PAGE.read_text(encoding="utf-8")
 
 
-def check(fault: Fault, engine: str) -> None:
+@pytest.mark.engine
+@pytest.mark.parametrize(("engine", "fault"), [one for engine in ENGINES for one in parameters(engine)])
+def test_a_fault_is_seen_and_blamed_on_its_part(engine: str, fault: Fault) -> None:
     if install.find(get(engine)) is None:
         install.install(get(engine))
     cell, missed = judge(fault, engine)
     told = "\n".join(f"{o['probe']}: {o['outcome']} ({o['attribution']}), {o['reason']}" for o in missed)
     assert flaw(fault, cell, missed) is None, told
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("fault", parameters("mlx"))
-def test_on_mlx(fault: Fault) -> None:
-    check(fault, "mlx")
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("fault", parameters("mlx-vlm"))
-def test_on_mlx_vlm(fault: Fault) -> None:
-    check(fault, "mlx-vlm")
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("fault", parameters("vllm-mlx"))
-def test_on_vllm_mlx(fault: Fault) -> None:
-    check(fault, "vllm-mlx")
-
-
-@pytest.mark.engine
-@pytest.mark.xdist_group("vllm")
-@pytest.mark.parametrize("fault", parameters("vllm-cpu"))
-def test_on_vllm(fault: Fault) -> None:
-    check(fault, "vllm-cpu")
