@@ -20,9 +20,8 @@ from importer.storage.database import Database
 from importer.storage.schema import prepare
 from tests.localai_client import GALLERY_MODEL, MODEL_CONFIG, LocalAI, decoded
 from tests.publishing import published
-from tests.serving import Service, service
+from tests.serving import Service
 
-__all__ = ["service"]
 slow = pytest.mark.slow
 INDEX = "/gallery/index.yaml"
 

@@ -19,9 +19,8 @@ from importer.service.settings import Settings
 from importer.storage import processes, queue
 from importer.validation import client as answers
 from importer.validation import reply
-from tests.serving import Service, problem, running, service
+from tests.serving import Service, problem, running
 
-__all__ = ["service"]
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text()
 ROWS = {
     name: (figure, beyond)

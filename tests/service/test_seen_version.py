@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving import PATIENCE, Service, fresh, problem, service
+from tests.serving import PATIENCE, Service, fresh, problem
 
-__all__ = ["service"]
 pytestmark = pytest.mark.slow
 # In each the present version's tag is N.
 INEXACT = (

@@ -15,9 +15,8 @@ from tests.commandline import CHAT
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, METADATA, MODEL_CONFIG, decoded
 from tests.publishing import gallery_of, published
-from tests.serving import Service, service
+from tests.serving import Service
 
-__all__ = ["service"]
 pytestmark = pytest.mark.slow
 SAYS = "Tiny is a small model that answers questions about trains."
 HOSTILE = (

@@ -8,9 +8,8 @@ import pytest
 
 from importer.errors import Setting
 from importer.service.messages import FIELDS, UNREACHED
-from tests.serving import Service, service
+from tests.serving import Service
 
-__all__ = ["service"]
 pytestmark = pytest.mark.slow
 IMPORT = {"reference": "acme/base", "backend": "vllm"}
 # Where each is given wrongly, and what is given.

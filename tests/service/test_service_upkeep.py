@@ -9,9 +9,8 @@ import pytest
 from tests.commandline import BASE
 from tests.hubserver import Repo
 from tests.publishing import published
-from tests.serving import Service, problem, service
+from tests.serving import Service, problem
 
-__all__ = ["service"]
 pytestmark = pytest.mark.slow
 ANY = {"If-Match": "*"}
 

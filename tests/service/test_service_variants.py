@@ -14,9 +14,8 @@ from tests.failing import WEIGHTS
 from tests.hubserver import Repo
 from tests.localai_client import GALLERY_MODEL, decoded
 from tests.publishing import published, validated
-from tests.serving import Service, service
+from tests.serving import Service
 
-__all__ = ["service"]
 slow = pytest.mark.slow
 FILES = {**WEIGHTS, "README.md": "first"}
 
