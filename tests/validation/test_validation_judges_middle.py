@@ -22,6 +22,7 @@ from importer.validation.mutations import Alteration
 from importer.validation.outcome import Pass
 from importer.validation.probes.prompt import (
     Sent,
+    _apart,
     _chosen,
     _of_an_older_server,
     _of_equal_counts,
@@ -183,3 +184,7 @@ def test_an_alteration_is_seen_where_no_count_shows_it(
     assert seen is not None
     assert seen.remedy is not None
     assert seen.remedy.fields["what"].kind is alteration
+
+
+def test_answers_without_tokens_are_infinitely_apart() -> None:
+    assert _apart(Reply("a"), Reply("a", logprobs=({"top_logprobs": []},))) == math.inf

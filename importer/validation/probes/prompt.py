@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -374,7 +375,7 @@ def _by_likeliest(ctx: Context, one: Sent) -> Reason | None:
     try:
         came = ctx.ask(one.nonce.prompt, **LIKELIEST)
         apart = _apart(came, ctx.behind(own, None, **LIKELIEST))
-        if apart <= NOISE:
+        if not NOISE < apart < math.inf:
             return None
         places = {text: place for place, text in _altered(ctx, one.nonce.prompt) if text != own}
         counts = map(len, tokens_of(ctx, tuple(places)) or ())
@@ -389,7 +390,9 @@ def _by_likeliest(ctx: Context, one: Sent) -> Reason | None:
 
 
 def _apart(one: Reply, other: Reply) -> float:
-    """Return how far the likeliest first tokens of two answers are apart."""
+    """Return how far the likeliest first tokens of two answers are apart; infinite where one shows none."""
+    if not (one.logprobs and other.logprobs):
+        return math.inf
     first, second = (
         {top["token"]: top["logprob"] for top in listed(entry.get("top_logprobs")) if isinstance(top, dict)}
         for entry in (*one.logprobs[:1], *other.logprobs[:1])
