@@ -16,7 +16,7 @@ from importer.hub.snapshot import mapping
 from importer.progress import Progress, Step
 from importer.validation.calls import judge_call, judge_unread
 from importer.validation.context import SIDE_BY_SIDE, Context
-from importer.validation.errors import ExchangeError
+from importer.validation.errors import attempt
 from importer.validation.outcome import NotShown, Pass, ProbeRow, wilson
 from importer.validation.probes.requests import judge_forced, needs_tool_choice
 from importer.validation.prompts import TIME_TOOL, WEATHER_TOOL, Prompt, user, weather_answered
@@ -89,24 +89,24 @@ def figures(ctx: Context, rows: Sequence[ProbeRow], of: Mapping[str, object], pr
 def _asked(
     ctx: Context, ability: Ability, did: int, asked: int, progress: Progress
 ) -> Iterator[tuple[int, int]]:
-    """Yield both figures of an ability after each few answers, until its interval is narrow."""
+    """Yield both figures of an ability after each few answers, until its interval is narrow or none comes."""
     questions = iter(ability.prompts[asked:])
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         while not narrow(did, asked) and (batch := [*islice(questions, SIDE_BY_SIDE)]):
             told = f"{ability.name}: {did} of {asked}, until 5 points on each side"
             progress(Step(told, asked, len(ability.prompts)))
-            answers = [*pool.map(partial(_shows, ctx, ability), batch)]
-            if ctx.client.over is not None:
+            tried = pool.map(partial(_shows, ctx, ability), batch)
+            answers = [shown for shown in tried if shown is not None]
+            if ctx.client.over is not None or not answers:
                 return
             did, asked = did + sum(answers), asked + len(answers)
             yield did, asked
 
 
-def _shows(ctx: Context, ability: Ability, prompt: Prompt) -> bool:
-    try:
-        return ability.shows(ctx.apart().ask(prompt), prompt)
-    except ExchangeError:
-        return False
+def _shows(ctx: Context, ability: Ability, prompt: Prompt) -> bool | None:
+    """Return whether an answer shows the ability; ``None`` without one: that is no answer of the model."""
+    reply = attempt(partial(ctx.apart().ask, prompt))
+    return None if reply is None else ability.shows(reply, prompt)
 
 
 def narrow(did: int, asked: int) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from importer import kept
 from importer.progress import silent
 from importer.validation import thorough
+from importer.validation.errors import ServerUnreachable
 from importer.validation.outcome import ProbeRow, holding, wilson
 from importer.validation.reply import Reply, ToolCall
 from importer.validation.thorough import PLACES, figures, narrow
@@ -76,6 +77,27 @@ def test_a_run_goes_on_where_one_was_stopped(importer_home: Path, monkeypatch: p
     sent.clear()
     figures(ctx, ROWS, {"name": "another"}, silent)
     assert len(sent) == 384
+
+
+def test_an_exchange_that_fails_is_no_answer_of_the_model(
+    importer_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+
+    def answer(body: dict[str, Any]) -> Reply:
+        sent.append(str(body["messages"][-1]["content"]))
+        if len(sent) > alive or len(sent) in lost:
+            raise ServerUnreachable("it is gone")
+        return called(body)
+
+    ctx = replace(asked(answer, monkeypatch, tool_parser="x"), thorough=True)
+    alive, lost = 20, (3, 7)
+    found = figures(ctx, ROWS, OF, silent)["tools"]
+    assert found[1] == 18  # those that came
+    assert len(sent) == 32  # of eight at a time, none came
+    sent.clear()
+    alive, lost = 0, ()
+    assert figures(ctx, ROWS, OF, silent) == {}  # the figures of the probes stay
 
 
 def test_questions_differ() -> None:
