@@ -59,7 +59,7 @@ def event_texts(chunks: Iterable[bytes]) -> Iterator[str]:
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
     line: list[str] = []
     data: list[str] = []
-    for chunk in chain(chunks, (b"",)):
+    for chunk in chain(filter(None, chunks), (b"",)):
         try:
             text = decoder.decode(chunk) if chunk else decoder.decode(b"", final=True) + "\n\n"
         except UnicodeDecodeError:

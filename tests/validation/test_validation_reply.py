@@ -67,7 +67,7 @@ EXPECTED = Reply(
 
 
 def cut(body: bytes, places: Iterable[int]) -> list[bytes]:
-    edges = [0, *sorted({p % (len(body) + 1) for p in places}), len(body)]
+    edges = [0, *sorted(p % (len(body) + 1) for p in places), len(body)]  # a piece may be empty
     return [body[a:b] for a, b in pairwise(edges)]
 
 
