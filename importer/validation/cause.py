@@ -57,9 +57,11 @@ def of(one: Probe, ctx: Context) -> Outcome:
     placed = altered(traced(outcome, ctx), ctx.promise)
     if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
         return placed
-    # One of the contract compares the server with itself; what no parser reads the model wrote all the same.
+    # One of the contract compares the server with itself; what no parser reads the model wrote all the same,
+    # and what the proved one reads of its template needs no other parser.
     read = by_stage(placed.facts).get(Stage.PARSED)
-    return placed if read is not None and read.state == "broken" else replace(outcome, facts=placed.facts)
+    unread = read is not None and read.state == "broken"
+    return placed if unread or asks_for(outcome, *PARSER_OF) else replace(outcome, facts=placed.facts)
 
 
 def settled(outcome: Outcome, ctx: Context) -> Outcome:

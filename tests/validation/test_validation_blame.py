@@ -30,15 +30,26 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations, always, promise_of
-from importer.validation.outcome import Fail, Inconclusive, Outcome, Stage, reason_text
+from importer.validation.outcome import (
+    Fact,
+    Fail,
+    Inconclusive,
+    Outcome,
+    Stage,
+    State,
+    differs,
+    note,
+    reason_text,
+)
 from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
 from importer.validation.progress import SilenceReason
 from importer.validation.prompts import GREETING, SUM, TWO_USERS
-from importer.validation.remedy import OTHER_TOOL_PARSER
+from importer.validation.remedy import OTHER_REASONING_PARSER, OTHER_TOOL_PARSER
 from importer.validation.reply import Reply
 from importer.validation.run import probe
+from importer.validation.trace import Trace
 from tests.facts import as_reason
 from tests.framing import context, repository
 from tests.judging import remedy, words
@@ -277,6 +288,25 @@ LOST = Fail(as_reason("the model wrote a call and it arrived as content"), Stage
 def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | None, mend: str) -> None:
     ctx = Context(Expectations(tool_parser=named), "m", Client("http://127.0.0.1:1"), proof=asked)
     assert remedy(cause.by_proof(LOST, ctx)) == mend
+
+
+@pytest.mark.parametrize(
+    ("mend", "parsed", "blamed"),
+    [
+        (OTHER_REASONING_PARSER, "holds", "model"),  # the proved parser reads it, and not in pieces
+        (None, "holds", "engine"),
+        (None, "broken", "model"),
+    ],
+)
+def test_a_probe_of_the_contract_blames_no_parser_that_the_proof_names(
+    mend: Reason | None, parsed: State, blamed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failure = differs("content", "", "Hello!", Stage.WHOLE if mend is None else Stage.PARSED, mend)
+    states: dict[Stage, State] = {Stage.DRAWN: "broken", Stage.PARSED: parsed, Stage.STREAM: "broken"}
+    facts = [Fact(stage, state, GREETING.name, note("")) for stage, state in states.items()]
+    monkeypatch.setattr(cause, "trace", lambda *_: Trace(tuple(facts)))
+    one = Probe("contract", ".", always, lambda ctx: ctx.noted(GREETING, lambda _: failure, failure))
+    assert cause.of(one, context()).attribution == blamed
 
 
 def test_a_failed_probe_keeps_what_the_log_said_meanwhile(tmp_path: Path) -> None:
