@@ -80,7 +80,13 @@ def test_an_end_token_that_is_a_word(tmp_path: Path, text: str) -> None:
     assert told.stops
     assert told.remedy.kind is DoctorRemedy.DROP_END
     assert told.remedy.fields["file"] == "generation_config.json"
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(settings | {"eos_token_id": words[text]}))
     (folder / "generation_config.json").write_text('{"eos_token_id": "end"}')
-    assert isinstance(model.ends(case), Fine)
+    assert isinstance(model.ends(case), Fine)  # no engine reads that of config.json then
+    (folder / "generation_config.json").write_text("{}")
+    left = model.ends(case)
+    assert isinstance(left, Trouble)
+    assert left.remedy.fields["file"] == "config.json"
     (folder / "tokenizer.json").write_text("[]")
     assert model.ends(case) is None

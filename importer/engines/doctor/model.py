@@ -116,14 +116,16 @@ def ends(case: DoctorCase) -> Result:
         return None
     added = {number for number, _ in _added(data.get("added_tokens"))}
     words = {i: text for text, i in vocabulary.items() if i not in added and PLAIN.fullmatch(text)}
-    for file in ("generation_config.json", "config.json"):
-        ends = case.json(file).get("eos_token_id")
-        numbers = (i for i in (ends if isinstance(ends, list) else [ends]) if isinstance(i, int) and i)
-        if (number := next((i for i in numbers if i in words), None)) is not None:
-            word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
-            remedy = Reason(DoctorRemedy.DROP_END, number=number, file=file)
-            return Trouble(word, remedy, part=CONFIGURATION)
-    return SOUND
+    files = ("generation_config.json", "config.json")  # engines read the first one that names any
+    named = ((file, case.json(file).get("eos_token_id")) for file in files)
+    file, ends = next((one for one in named if one[1]), ("", []))
+    numbers = (i for i in (ends if isinstance(ends, list) else [ends]) if isinstance(i, int) and i)
+    number = next((i for i in numbers if i in words), None)
+    if number is None:
+        return SOUND
+    word = Reason(DoctorReason.END_IS_WORD, file=file, number=number, word=words[number])
+    remedy = Reason(DoctorRemedy.DROP_END, number=number, file=file)
+    return Trouble(word, remedy, part=CONFIGURATION)
 
 
 def context(case: DoctorCase) -> Result:
