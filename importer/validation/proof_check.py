@@ -116,8 +116,8 @@ def whole_in_pieces(ctx: Context) -> Reason | None:
     tool, reasoning = named(key, ctx, proof) or "", named("reasoning_parser", ctx, proof) or ""
     if (why := proof.pairs.get(reasoning, {}).get(tool)) is not None:
         others = (name for name in proof.reads("reasoning_parser") if tool not in proof.pairs.get(name, {}))
-        partner = next(others, None)
-        return None if partner is None else change("reasoning_parser", partner, ctx, proof, why)
+        if (partner := next(others, None)) is not None:
+            return change("reasoning_parser", partner, ctx, proof, why)
     verdicts = {v.parser: v for v in proof.verdicts.get(key, ())}
     used = verdicts.get(tool)
     other = next((name for name, v in verdicts.items() if v.reads and v.streaming is None), None)

@@ -89,7 +89,12 @@ def test_a_parser_that_the_proof_refutes_is_told_by_every_engine(named: str | No
 
 @pytest.mark.parametrize(
     ("reasoning", "tool", "told"),
-    [("x", "a", "Set reasoning_parser:y in options"), ("x", "b", None), ("y", "a", None)],
+    [
+        ("x", "a", "Set reasoning_parser:y in options: it reads what the template writes; x does not"),
+        ("x", "b", None),
+        ("y", "a", None),
+        ("x", "c", "Set tool_parser:a in options: it reads what the template writes; c does not (alone)"),
+    ],
 )
 def test_a_partner_beside_which_streams_lose_a_call_is_exchanged(
     reasoning: str, tool: str, told: str | None
@@ -97,11 +102,13 @@ def test_a_partner_beside_which_streams_lose_a_call_is_exchanged(
     tools, thoughts = (
         tuple(ParserVerdict(name, name, ("one",), {}, ("one",)) for name in names) for names in ("ab", "xy")
     )
-    verdicts, pairs = {"tool_parser": tools, "reasoning_parser": thoughts}, {"x": {"a": as_reason("other")}}
+    tools += (ParserVerdict("c", "c", ("one",), {}, ("one",), streaming=as_reason("alone")),)
+    verdicts = {"tool_parser": tools, "reasoning_parser": thoughts}
+    pairs = {"x": {"a": as_reason("other"), "c": as_reason("other")}, "y": {"c": as_reason("other")}}
     proof = Proof("vllm", "1", "", verdicts, {}, pairs=pairs)
     promise = Expectations(tool_parser=tool, reasoning_parser=reasoning)
     ctx = Context(promise, "m", Client("http://127.0.0.1:1"), proof=proof)
     change = proof_check.whole_in_pieces(ctx)
     assert (change is None) is (told is None)
     if change is not None:
-        assert render(change).startswith(f"{told}: it reads what the template writes; x does not (other)")
+        assert render(change).startswith(str(told))
