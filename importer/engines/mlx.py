@@ -63,11 +63,9 @@ class Mlx(base.Engine):
         self, document: Document, model: str, address: base.Address, template: ChatTemplate | None = None
     ) -> list[str]:
         """Return the server's options; raises DocumentError("invalid")."""
-        from importer.engines.base import apart, sampling, written
-
         arguments = ["--model", model, "--host", address.host, "--port", str(address.port)]
-        arguments += apart(sampling(document, self.name))
-        arguments += apart(written(document, self.name, leave=KEYS))
+        arguments += base.apart(base.sampling(document, self.name))
+        arguments += base.apart(base.written(document, self.name, leave=KEYS))
         if (other := base.required_template(document, template)) is not None:
             if len(other.text.encode()) > LONGEST:
                 raise base.invalid(document, Reason(base.Unstartable.TEMPLATE_TOO_LONG, limit=LONGEST))
@@ -107,7 +105,6 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
 
     Raises DocumentError("invalid").
     """
-    from importer.engines.base import checked
     from importer.engines.ports import free_ports
 
     tensor = _size(document, document, "tensor_parallel_size")
@@ -116,7 +113,7 @@ def launched(document: Document, server: tuple[str, ...]) -> tuple[str, ...]:
     ranks = max(tensor, pipeline)
     if ranks == 1 and hosts is None:
         return server
-    checked(document, "mlx")
+    base.checked(document, "mlx")
     backend = str(_engine_args(document).get(BACKEND) or RING)
     where = ("-n", str(ranks)) if hosts is None else ("--hostfile", str(hosts))
     port = str(free_ports(ranks))  # the ring listens on one for each rank, here on loopback
