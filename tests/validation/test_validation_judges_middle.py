@@ -186,5 +186,19 @@ def test_an_alteration_is_seen_where_no_count_shows_it(
     assert seen.remedy.fields["what"].kind is alteration
 
 
-def test_answers_without_tokens_are_infinitely_apart() -> None:
-    assert _apart(Reply("a"), Reply("a", logprobs=({"top_logprobs": []},))) == math.inf
+TOP = {"token": "a", "logprob": -1}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (),
+        ("a",),
+        ({"top_logprobs": []},),
+        ({"top_logprobs": [{"token": "a"}, {"logprob": -1}, "a"]},),
+        ({"top_logprobs": [{"token": "a", "logprob": math.nan}, {"token": ["a"], "logprob": 10**400}]},),
+    ],
+)
+def test_answers_without_tokens_are_infinitely_apart(entries: tuple[object, ...]) -> None:
+    shown, none = Reply(logprobs=({"top_logprobs": [TOP, "a"]},)), Reply(logprobs=entries)
+    assert (_apart(none, shown), _apart(shown, none), _apart(shown, shown)) == (math.inf, math.inf, 0)

@@ -21,7 +21,7 @@ from importer.chat_template.study import TemplateAnalysis
 from importer.decisions.request_coverage import ON_TOOLS, needs_tools
 from importer.engines.tokenizer import Tokenized, TokenTable
 from importer.frozen import frozen
-from importer.hub.snapshot import listed
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.signals import evidence
 from importer.validation import failures, proof_check, tokens
@@ -240,6 +240,7 @@ MOST = 640  # tokens of a conversation: a CPU reads them within a second
 EQUAL_COUNTS = (Part.ROLES, Part.REPEATED, Part.SCHEMAS)  # an alteration may leave their counts as they are
 FULLEST = (Part.TOOLS, Part.SWITCH, Part.ROLES)  # parts that an older server may not know, first
 NOISE = 0.5  # by which log-probabilities of one prompt differ in batches
+FAR = 1e6  # beyond any logarithm of a probability
 LIKELIEST: Mapping[str, Any] = {"max_tokens": 1, "logprobs": True, "top_logprobs": 3, "temperature": 0}
 NUMBERS = {"return_token_ids": True}  # vLLM's field for the numbers of a prompt's tokens
 
@@ -391,13 +392,19 @@ def _by_likeliest(ctx: Context, one: Sent) -> Reason | None:
 
 def _apart(one: Reply, other: Reply) -> float:
     """Return how far the likeliest first tokens of two answers are apart; infinite where one shows none."""
-    if not (one.logprobs and other.logprobs):
+    first, second = _likeliest(one), _likeliest(other)
+    if not (first and second):
         return math.inf
-    first, second = (
-        {top["token"]: top["logprob"] for top in listed(entry.get("top_logprobs")) if isinstance(top, dict)}
-        for entry in (*one.logprobs[:1], *other.logprobs[:1])
-    )
-    return float(sum(abs(first.get(token, 0.0) - second.get(token, 0.0)) for token in {*first, *second}))
+    return sum(abs(first.get(token, 0.0) - second.get(token, 0.0)) for token in {*first, *second})
+
+
+def _likeliest(reply: Reply) -> dict[str, float]:
+    """Return the logarithms of the likeliest first tokens."""
+    listings = (listed(mapping(entry).get("top_logprobs")) for entry in reply.logprobs[:1])
+    tops = (mapping(top) for tops in listings for top in tops)
+    pairs = ((top.get("token"), top.get("logprob")) for top in tops)
+    numbers = ((token, n) for token, n in pairs if isinstance(n, int | float) and -FAR < n < FAR)
+    return {token: float(n) for token, n in numbers if isinstance(token, str)}
 
 
 def _of_an_older_server(one: Sent) -> bool:
