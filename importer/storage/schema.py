@@ -116,18 +116,21 @@ def prepare(database: Database) -> bool:
                 connection.execute(text(statement))
             connection.execute(text("INSERT INTO migrations (number) VALUES (:n)"), {"n": VERSION})
             return True
-        if not _is_whole(connection):
+        if not _has_tables(connection, newer=found > VERSION):
             raise ServiceError("early-gallery", place=database.place)
         if found > VERSION:
             raise ServiceError("newer-gallery", place=database.place, number=found, known=VERSION)
         return False
 
 
-def _is_whole(connection: Connection) -> bool:
-    """Return whether every table has its columns."""
+def _has_tables(connection: Connection, *, newer: bool) -> bool:
+    """Return whether every table has its columns; only those of a newer importer may have more."""
     found = inspect(connection)
-    return all(
-        found.has_table(table.name)
-        and {column["name"] for column in found.get_columns(table.name)} >= {*table.columns.keys()}
-        for table in METADATA.sorted_tables
-    )
+    for table in METADATA.sorted_tables:
+        own = {*table.columns.keys()}
+        present = (
+            {one["name"] for one in found.get_columns(table.name)} if found.has_table(table.name) else ()
+        )
+        if not own.issubset(present) or (own != present and not newer):
+            return False
+    return True

@@ -84,6 +84,17 @@ def test_a_database_of_the_development_is_not_called_newer(desk: Desk) -> None:
     assert (ran.code, "before 0.1.0" in ran.err, "newer" in ran.err) == (7, True, False)  # "early-gallery"
 
 
+def test_a_database_of_the_development_with_a_column_more_is_refused(desk: Desk) -> None:
+    """Its rechecks had a row for each job: read as rows of today they would be those of any job."""
+    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
+    prepare(database)
+    with database.writing() as connection:
+        connection.execute(text("ALTER TABLE rechecks ADD COLUMN outcome TEXT"))
+    database.close()
+    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    assert (ran.code, "before 0.1.0" in ran.err) == (7, True)  # "early-gallery"
+
+
 @pytest.mark.parametrize(
     ("flag", "value"),
     [("--memory", "lots"), ("--allowed-host", "http://here/"), ("--trusted-proxy", "proxy"),
