@@ -24,6 +24,7 @@ from importer.validation.outcome import Fail, Inconclusive, NotApplicable, Pass,
 from importer.validation.probe import Rests
 from importer.validation.probes.message_forms import message_forms
 from importer.validation.probes.prompt import (
+    _counted,
     _turns,
     judge_template_coverage,
     judge_tokenizer,
@@ -216,3 +217,9 @@ def test_a_prompt_that_nobody_can_render_is_not_judged(monkeypatch: pytest.Monke
     ctx = asked(lambda _: said("Hi."), monkeypatch)
     assert isinstance(prompt_rendered.run(ctx), NotApplicable)
     assert ctx.counted(Prompt("x", ())) is None
+
+
+def test_counts_that_no_engine_gives_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx = asked(lambda _: said("Hi."), monkeypatch, tool_parser="x")  # its completions end at a closed port
+    with rendering(MODEL) as render:
+        assert isinstance(_counted(replace(ctx, render=render), render), NotApplicable)

@@ -146,8 +146,8 @@ def _counted(ctx: Context, render: PromptRendering) -> Outcome:
     known = {prompt.name: counts for prompt in prompts if (counts := ctx.counted(prompt)) is not None}
     outcomes = {name: judge_counts(*counts, render.others) for name, counts in known.items()}
     if not no_tools(ctx.promise):
-        pair = (ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
-        outcomes["history"] = judge_history(*pair)
+        short, longer = (ctx.counted(prompt) for prompt in (WEATHER_TWO_TOOLS, ROUNDS[-1]))
+        outcomes |= {} if short is None or longer is None else {"history": judge_history(short, longer)}
     return together(outcomes) if outcomes else needless(NOT_COUNTED)
 
 
@@ -203,10 +203,8 @@ def judge_start(plain: int | None, switched: int | None) -> Fail | None:
     )
 
 
-def judge_history(short: tuple[int, int] | None, longer: tuple[int, int] | None) -> Fail | None:
+def judge_history(short: tuple[int, int], longer: tuple[int, int]) -> Fail | None:
     """Judge tokens of the chat and of the rendered text, without calls and results and with some."""
-    if short is None or longer is None:
-        return None
     more, rendered = longer[0] - short[0], longer[1] - short[1]
     if abs(more - rendered) <= FORM:
         return None
