@@ -58,10 +58,10 @@ def of(one: Probe, ctx: Context) -> Outcome:
     if placed.attribution != "model" or outcome.attribution == "model" or one.of_model:
         return placed
     # One of the contract compares the server with itself; what no parser reads the model wrote all the same,
-    # and what the proved one reads of its template needs no other parser.
-    read = by_stage(placed.facts).get(Stage.PARSED)
-    unread = read is not None and read.state == "broken"
-    return placed if unread or asks_for(outcome, *PARSER_OF) else replace(outcome, facts=placed.facts)
+    # and what it writes in another form needs no other parser.
+    broken = {fact.stage for fact in placed.facts if fact.state == "broken"}
+    unread = Stage.PARSED in broken or (Stage.DRAWN in broken and asks_for(outcome, *PARSER_OF))
+    return placed if unread else replace(outcome, facts=placed.facts)
 
 
 def settled(outcome: Outcome, ctx: Context) -> Outcome:

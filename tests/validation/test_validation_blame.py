@@ -30,17 +30,7 @@ from importer.validation.errors import (
 )
 from importer.validation.evidence_sources import Journal, complaining, hidden
 from importer.validation.expectations import Expectations, always, promise_of
-from importer.validation.outcome import (
-    Fact,
-    Fail,
-    Inconclusive,
-    Outcome,
-    Stage,
-    State,
-    differs,
-    note,
-    reason_text,
-)
+from importer.validation.outcome import Fact, Fail, Inconclusive, Outcome, Stage, differs, note, reason_text
 from importer.validation.probe import Probe
 from importer.validation.probes import PROBES
 from importer.validation.probes.server import first_answer
@@ -291,19 +281,18 @@ def test_the_parser_that_would_mend_it_is_the_proofs(named: str, asked: Proof | 
 
 
 @pytest.mark.parametrize(
-    ("mend", "parsed", "blamed"),
+    ("mend", "broken", "blamed"),
     [
-        (OTHER_REASONING_PARSER, "holds", "model"),  # the proved parser reads it, and not in pieces
-        (None, "holds", "engine"),
-        (None, "broken", "model"),
+        (OTHER_REASONING_PARSER, (Stage.DRAWN, Stage.STREAM), "model"),  # the proved parser reads it whole
+        (None, (Stage.DRAWN, Stage.STREAM), "engine"),
+        (None, (Stage.DRAWN, Stage.PARSED), "model"),
     ],
 )
 def test_a_probe_of_the_contract_blames_no_parser_that_the_proof_names(
-    mend: Reason | None, parsed: State, blamed: str, monkeypatch: pytest.MonkeyPatch
+    mend: Reason | None, broken: tuple[Stage, ...], blamed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = differs("content", "", "Hello!", Stage.WHOLE if mend is None else Stage.PARSED, mend)
-    states: dict[Stage, State] = {Stage.DRAWN: "broken", Stage.PARSED: parsed, Stage.STREAM: "broken"}
-    facts = [Fact(stage, state, GREETING.name, note("")) for stage, state in states.items()]
+    facts = [Fact(stage, "broken", GREETING.name, note("")) for stage in broken]
     monkeypatch.setattr(cause, "trace", lambda *_: Trace(tuple(facts)))
     one = Probe("contract", ".", always, lambda ctx: ctx.noted(GREETING, lambda _: failure, failure))
     assert cause.of(one, context()).attribution == blamed
