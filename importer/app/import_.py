@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import field, fields, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from importer import backends
 from importer.app.decide import Decided, decide_snapshot
 from importer.app.engine_request import decided_defaults, engine_request
 from importer.app.import_request import ImportRequest
-from importer.app.parser_choice import lacking
+from importer.app.parser_choice import VERSION, lacking, unlisted
 from importer.app.preferences import check_document
 from importer.app.session import ImportSession
 from importer.config import now
@@ -30,11 +30,9 @@ from importer.document.attention import (
     other_device,
 )
 from importer.document.build import Built, DocumentSubject, build, heads, kept, to_json
-from importer.document.check import faults as check_values
 from importer.document.document import Document, document_of
 from importer.document.document_keys import Change, differences, digest, dotted
 from importer.document.merge import Conflict, Merge, Take, of_conflicts
-from importer.document.model_conflicts import model_faults
 from importer.document.model_facts import RecordedFacts, facts_json, read_model_facts
 from importer.document.name_allocator import Names, check
 from importer.document.store import Store, StoredDocument
@@ -338,20 +336,28 @@ def of_values(planned: Plan, data: Document) -> tuple[Attention, ...]:
     """Return the values of a merged document, with a person's edits, that its engine does not start with, or
     may not.
     """
-    case, snapshot = planned.fit.case, planned.snapshot
+    case = planned.fit.case
     if data == planned.built.data:
         return ()
-    facts = read_model_facts(snapshot, planned.target.able, data, planned.variables)
-    recorded = RecordedFacts(facts, snapshot.revision, planned.built.data["importer"]["engine"])
-    faults = (*check_values(data), *model_faults(data, recorded))
-    refused = [Attention(AttentionReason.WILL_NOT_START, dotted(path), why) for path, why in faults]
-    for key, _ in lacking(data):
-        why = Reason(ParserReason.NOT_REGISTERED, engine=planned.target.engine, field=key)
-        refused.append(Attention(AttentionReason.WILL_NOT_START, key, why))
     known = {warning.key for warning in planned.warnings}
     asked = engine_request(data, decided_defaults(planned.decisions))
     problems = () if case is None else judge(case, asked).problems
-    return (*refused, *(marked(p.key, p.reason) for p in problems if p.key not in known))
+    return (*refusals(planned, data), *(marked(p.key, p.reason) for p in problems if p.key not in known))
+
+
+def refusals(planned: Plan, data: Document) -> Iterator[Attention]:
+    """Yield why a merged document cannot be approved: faults of a person's edits, and unknown parsers."""
+    engine = planned.built.data["importer"]["engine"]
+    if data != planned.built.data:
+        facts = read_model_facts(planned.snapshot, planned.target.able, data, planned.variables)
+        recorded = RecordedFacts(facts, planned.snapshot.revision, engine)
+        for fault in schema.faults("document", data, recorded):
+            yield Attention(AttentionReason.WILL_NOT_START, dotted(fault.path), fault.reason)
+        if (why := unlisted(data, engine["version"])) is not None:
+            yield Attention(AttentionReason.WILL_NOT_START, dotted(VERSION), why)
+    for key, _ in lacking(data):
+        why = Reason(ParserReason.NOT_REGISTERED, engine=planned.target.engine, field=key)
+        yield Attention(AttentionReason.WILL_NOT_START, key, why)
 
 
 def of_device(planned: Plan, old: StoredDocument | None) -> tuple[Attention, ...]:
@@ -429,7 +435,7 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     """Write the changed text and receipt; unchanged data keep their review and their validation.
 
     ``review`` approves, but neither replaces a rejection of the same data nor a damaged receipt, which may
-    have one, and accepts no parser that the engine lacks. The caller holds the store's lock.
+    have one, nor accepts what ``refusals`` names. The caller holds the store's lock.
     Raises what ``merge_plan`` raises, and DocumentError: "changed" where the file is no longer the merged
     one, "exists" for a chat template that a person has changed.
     """
@@ -442,7 +448,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     if plan.digest != settled.plan.digest:
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
     receipt = _receipt(current)
-    able = next(lacking(plan.built.data), None) is None and not (old is not None and old.damaged)
+    able = next(refusals(current.planned, plan.built.data), None) is None
+    able = able and not (old is not None and old.damaged)
     if review is not None and able and receipt.state(plan.digest) in ("draft", "stale"):
         receipt = receipt.with_review(review, plan.built.data)
     template = template_file.named_template(plan.built.data, plan.chat_template)

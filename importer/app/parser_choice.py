@@ -20,6 +20,8 @@ from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.sentences import worded
 
+VERSION = ("importer", "engine", "version")
+
 
 def check_version(version: str | None, engines: Sequence[str] = backends.NAMES) -> None:
     """Raise UsageError("bad-value") for a required version that none of the engines has."""
@@ -77,14 +79,23 @@ def check_approval(stored: StoredDocument) -> None:
     """Raise DocumentError("invalid") for a version that a person wrote and the engine lacks, and what
     ``check_named`` raises.
     """
-    version, receipt, backend = version_of(stored.data), stored.receipt, stored.backend
-    if receipt is not None and version != receipt.engine.get("version") and registries.versions(backend):
-        try:
-            check_version(version, (backend,))
-        except UsageError as error:
-            problem = schema.at(("importer", "engine", "version"), cast("Reason", error.details["problem"]))
-            raise DocumentError("invalid", path=stored.path, problem=problem) from None
+    receipt = stored.receipt
+    why = None if receipt is None else unlisted(stored.data, receipt.engine.get("version"))
+    if why is not None:
+        raise DocumentError("invalid", path=stored.path, problem=schema.at(VERSION, why))
     check_named(stored.data)
+
+
+def unlisted(document: Mapping[str, object], imported: object) -> Reason | None:
+    """Return why the engine has no such version; ``None`` for a known one, and for that of the import."""
+    version, backend = version_of(document), str(document.get("backend"))
+    if version == imported or not registries.versions(backend):
+        return None
+    try:
+        check_version(version, (backend,))
+    except UsageError as error:
+        return cast("Reason", error.details["problem"])
+    return None
 
 
 def check_edited(before: Mapping[str, object], after: Mapping[str, object]) -> None:

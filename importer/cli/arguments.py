@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from importer.cli import options
 from importer.cli.commands import COMMANDS, GROUPS, MEANT, action, described
 from importer.cli.messages import Command
 from importer.cli.options import INSTALLED
@@ -160,7 +161,20 @@ def running(argv: list[str]) -> Command:
     """Return the command that is run, for its next steps."""
     command, words = _split(argv)
     made = _innermost(parser(command), words)
-    return Command(made.prog, made.options)
+    return Command(made.prog, made.options, _dir(words))
+
+
+def _dir(words: list[str]) -> str:
+    """Return the option with the documents' folder, with a space before it; nothing for the usual one."""
+    import shlex
+
+    made = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    options.folder(made)
+    try:
+        folder = made.parse_known_args(words)[0].folder
+    except argparse.ArgumentError:  # no value, of which the command itself complains
+        return ""
+    return "".join(f" {shlex.quote(word)}" for word in options.in_folder(folder))
 
 
 def _innermost(made: Parser, words: Iterable[str]) -> Parser:

@@ -127,8 +127,9 @@ def _print_changes(typed: ImportRequest, settled: Settled) -> None:
     """Print the settings and edits that are kept from before, and the changes of the file's values."""
     whole = settled.planned.request
     brought = {warning.key for warning in settled.pending(typed)}  # a stranger's file may have said it
+    before = {} if settled.old is None else whole.added(typed)  # a first import has importer.toml alone
     remembered = [
-        f"{key}={output.value(value)}" for key, value in whole.added(typed).items()
+        f"{key}={output.value(value)}" for key, value in before.items()
         if not any(grant.key in brought for grant in set_values({key: value}, settled.plan.built.data))
     ]  # fmt: skip
     if typed.template is None and whole.template is not None:

@@ -15,10 +15,13 @@ from importer.sentences import row, worded, worded_field
 
 
 class Command(NamedTuple):
-    """The command that prints a next step: the words that lead to its help, and its options."""
+    """The command that prints a next step: the words that lead to its help, its options, and the option
+    with the documents' folder as typed.
+    """
 
     words: str
     options: frozenset[str]
+    dir: str = ""
 
 
 # What runs in this process. The default is an import, whose threads know no other.
@@ -180,15 +183,15 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "conflict": ("The file is as it was.", "Add --on-conflict mine to keep your edited values, or --on-conflict theirs to take the imported ones."),
     "not-a-folder": ("Move that file away.", "Or name another folder with --dir."),
     "cannot-write": ("Check rights and free space, or set IMPORTER_HOME to another place; nothing was left behind.", "--dir names another folder.", "--output names another file."),
-    "no-such-document": "See 'importer list'.",
+    "no-such-document": "See 'importer list{dir}'.",
     "no-documents": ("Import a model first.", "Or name a folder with --dir."),
     "invalid": "Fix the named key; 'importer info keys' lists all settings.",
-    "changed": "Look at it again with 'importer review {name}'.",
+    "changed": "Look at it again with 'importer review {name}{dir}'.",
     "edited": "Your text is kept in {copy}.",
-    "not-approved": "Run 'importer review {name} --approve' once you have read it, or leave --approved-only out.",
+    "not-approved": "Run 'importer review {name} --approve{dir}' once you have read it, or leave --approved-only out.",
     "chat-template": "Import the model again with another template: 'importer REFERENCE --template NAME'.",
-    "needs-approval": "Read it and approve it with 'importer review {name}'; then run or export it.",
-    "never-validated": "Run 'importer validate {name}'.",
+    "needs-approval": "Read it and approve it with 'importer review {name}{dir}'; then run or export it.",
+    "never-validated": "Run 'importer validate {name}{dir}'.",
     "engine-missing": "Run 'importer engine install {name}'.",
     "engine-python": "Correct {variable}, or unset it and run 'importer engine install {name}'.",
     "port-taken": ("End the program that listens there.", "Or choose another --port, or leave it out for a free one."),
@@ -198,10 +201,10 @@ HINTS: Mapping[str, Text | tuple[str, ...]] = STEPS | {
     "would-not-run": "{remedy}",
     "worker-failed": "Run 'importer doctor'.",
     "program-missing": "Install {program}, or put its whole path into --on.",
-    "probes-failed": "See {receipt}, or run 'importer show {name}'.",
+    "probes-failed": "See {receipt}, or run 'importer show {name}{dir}'.",
     "no-such-key": "See 'importer admin api-keys list'.",
     "bad-setting": "See '{command} --help'.",
-    "other-backend": ("Leave --name out, so that the document for {backend} has its own name, or choose another.", "Or import the model again for {backend}."),
+    "other-backend": ("Leave --name out, so that the document for {backend} has its own name, or choose another.", "'importer REFERENCE --backend {backend}' writes one for {backend}."),
     "other-device": "Leave --name out and add --per-device, so that {device} has its own document, or choose another --name.",
     "no-gallery": "Check --database, that its server runs, and that its folder can be written.",
     "newer-gallery": "Update the importer, or go back to the copy that was made before.",
@@ -242,7 +245,7 @@ def hint(error: ImporterError, reference: str | None = None) -> str:
     if reference and _is_folder_taken_for_an_id(error, reference):
         return one_line(f"{reference} is a folder here: write ./{reference} to import it.")
     running = RUNNING.get(_import)()
-    fields = {"command": running.words, **error.details}
+    fields = {"command": running.words, "dir": running.dir, **error.details}
     return one_line(" ".join(worded(text, fields, INSTEAD) for text in _texts(error.kind, running)))
 
 

@@ -215,7 +215,7 @@ def _verdict(report: Report, stored: StoredDocument, engine: str) -> None:
         output.note(f"{stored.name}: the server calls the model {called}.")
     spent = ", ".join(f"{k} {v:.1f} s" for k, v in report["seconds"].items())
     pace = report_model.pace(report.get("speed") or {})
-    output.always(f"{stored.name}: {_result(report)} {engine} ({spent}{pace}).")
+    output.always(f"{stored.name}: {_result(report, stored)} {engine} ({spent}{pace}).")
     for what, fit in (report.get("fit") or {}).items():
         amounts = f"{fit['predicted']:,} predicted, {fit['reported']:,} reported, {fit['error']:+z.2%}"
         output.always(f"{what.replace('_', ' ')}: {amounts}.")
@@ -253,11 +253,10 @@ def _passed(report: Report, stored: StoredDocument) -> None:
         )
 
 
-def _result(report: Report) -> str:
+def _result(report: Report, stored: StoredDocument) -> str:
     """Return the result of a run as text; a partial run is no validation of the document."""
     part = report.get("partial")
     if part is None:
         return f"{'' if report['passed'] else 'not '}validated on"
-    number = len(part["probes"])
-    counted = f"{number} probe{'s' * (number != 1)} {'passed' if report['passed'] else 'did not all pass'}"
+    counted = terminal.counted(report_model.run(report, stored.digest))
     return f"{counted} (partial run, not recorded as validation){' against' if part['against'] else ' on'}"

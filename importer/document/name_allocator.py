@@ -22,7 +22,10 @@ LONGEST = 120  # characters, so that a number fits behind
 class NameReason(ReasonKind):
     """Why a name is not one of a document."""
 
-    CHARACTERS = "{name!r} is not made of a-z, 0-9, '.', '_' and '-' with a letter or digit at both ends"
+    CHARACTERS = (
+        "{name!r} is not made of at most 128 of a-z, 0-9, '.', '_' and '-', with a letter or digit at both "
+        "ends and without '..'"
+    )
     RESERVED = "a gallery's list of its entries has the name {name!r}"
 
 

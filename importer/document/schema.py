@@ -157,6 +157,12 @@ class SchemaFault:
     path: tuple[str | int, ...]
     message: Reason | str
 
+    @property
+    def reason(self) -> Reason:
+        """Return the message as a reason."""
+        text = self.message
+        return text if isinstance(text, Reason) else Reason(DocumentReason.PROBLEMS, problems=(text,))
+
 
 def faults(name: str, data: object, model: RecordedFacts | None = None) -> Iterator[SchemaFault]:
     """Yield everything that the schema has against ``data``; each unknown key by itself, with near names.

@@ -440,14 +440,15 @@ def load(path: Path, *, details: bool = True) -> StoredDocument:
         raise DocumentError("invalid", path=path, problem=problem) from None
     data = read(text, path)
     receipt = _receipt(receipt_path(path), details=details)
-    return StoredDocument(path, text, data, digest(data), receipt, misfit=_misfit(data, path))
+    return StoredDocument(path, text, data, digest(data), receipt, misfit=_misfit(text, data, path))
 
 
-def _misfit(data: Document, path: Path) -> DocumentError | None:
+def _misfit(text: str, data: Document, path: Path) -> DocumentError | None:
     try:
         schema.check("document", data, path)
     except DocumentError as error:
-        return error
+        mistakes = schema.problems(text)
+        return error.but(problem=schema.reason(mistakes)) if mistakes else error
     return None
 
 

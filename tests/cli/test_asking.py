@@ -244,7 +244,7 @@ def test_the_only_model_is_taken_and_named(written: Desk) -> None:
         quiet = written("validate", "chat", "--against", url, "--probe", "plain-chat", "-q")
     assert ran.code == 0, ran.err
     assert "chat: the server calls the model /srv/other." in ran.err
-    assert re.match(r"chat: 1 probe passed .* against http\S+ \(", quiet.err), quiet.err
+    assert re.match(r"chat: [12] pass .* against http\S+ \(", quiet.err), quiet.err
 
 
 def test_an_exchange_ends_when_its_client_hangs_up() -> None:

@@ -60,8 +60,30 @@ def test_a_version_by_hand_that_the_engine_lacks_is_not_approved(desk: Desk) -> 
     ran = desk("review", "base", "--approve")
     assert "at importer.engine.version: the parsers of vllm 9.9.9 are not known here" in ran.err
     assert (ran.code, state(desk)[0]) == (5, "draft")
+    again = desk("acme/base", "--yes")
+    assert "importer.engine.version: the parsers of vllm 9.9.9 are not known here" in again.err
+    assert (again.code, state(desk)[0]) == (0, "draft")
     edit(desk, "version: 9.9.9", "version: 0.33.0")
     assert desk("review", "base", "--approve").code == 0
+
+
+def test_a_fault_of_an_edit_has_the_same_words_everywhere(desk: Desk) -> None:
+    desk("acme/base", "--yes")
+    edit(desk, "  temperature: 0.6", "  temprature: 0.6")
+    fault = "parameters.temprature: unknown key (did you mean temperature?)"
+    found = (
+        desk("acme/base", "--yes").err, desk("list", "--json").out, desk("show", "base").out,
+        desk("review", "base", "--approve").err, desk("recheck").out,
+    )  # fmt: skip
+    assert [fault in text for text in found] == [True] * 5
+
+
+def test_a_next_step_names_the_folder_of_the_command(desk: Desk) -> None:
+    desk("acme/base", "--dir", "ours")
+    ran = desk("export", "base", "vllm-command", "--approved-only", "-d", "ours")
+    assert "'importer review base --approve --dir ours'" in ran.err
+    assert "See 'importer list --dir ours'." in desk("show", "none", "--dir=ours").err
+    assert "See 'importer list'." in desk("show", "none").err
 
 
 def test_a_changed_upstream_renews_a_document_that_nobody_edited(desk: Desk) -> None:

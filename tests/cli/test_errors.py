@@ -42,9 +42,9 @@ def check(kind: str, ran: Ran) -> None:
 def shape(pattern: str) -> str:
     """A sentence of the table as a regular expression: any words where a detail stands.
 
-    A server's own message may be absent, and one of a number has no plural.
+    A server's own message may be absent, as the usual folder is, and one of a number has no plural.
     """
-    pattern = pattern.replace("{said}", "\0").replace("{tries} tries", "{tries}")
+    pattern = pattern.replace("{said}", "\0").replace("{dir}", "\0").replace("{tries} tries", "{tries}")
     return re.sub(r"\\\{.*?\\\}", ".+", re.escape(pattern)).replace("\0", ".*")
 
 

@@ -97,6 +97,13 @@ def test_a_backend_that_is_none_names_its_place(desk: Desk) -> None:
     )
 
 
+def test_a_first_import_has_nothing_from_an_earlier_one(desk: Desk) -> None:
+    (desk.folder / project.FILE).write_text('backend = "vllm"\n')
+    seen = ["at an earlier import" in desk("acme/base", "--set", "top_k=5").err, desk("acme/base").err]
+    assert seen[0] is False
+    assert "at an earlier import: backend=vllm, parameters.top_k=5" in seen[1]
+
+
 def test_a_list_has_the_backend_of_the_project(desk: Desk) -> None:
     desk.hub.repos["acme/chat"] = Repo(BASE)
     (desk.folder / "list").write_text("acme/chat\n")

@@ -102,7 +102,7 @@ def test_every_kind_that_a_front_end_meets_has_a_next_step(front_end: str) -> No
     assert not {*hints} & elsewhere
     for kind, text in hints.items():
         for one in sentences(text):
-            assert {*placeholders(one)} <= {*KINDS[kind].kinds[kind].fields, "command"}, kind
+            assert {*placeholders(one)} <= {*KINDS[kind].kinds[kind].fields, "command", "dir"}, kind
 
 
 # Met by one command each, whose options their next steps name as fields.

@@ -105,7 +105,8 @@ def _print(stored: StoredDocument, shown: Overview) -> None:
         output.line(output.plain(text))
     output.line(f"review: {shown.state.review}; validation: {shown.state.validation}")
     if receipt.partial is not None:
-        output.note(f"The last partial run is in 'importer report {stored.name}'.")
+        how = output.typed("report", stored.name, str(stored.path.parent))
+        output.note(f"The last partial run is in {how}.")
 
 
 def _print_runs(stored: StoredDocument, receipt: Receipt) -> None:
