@@ -45,7 +45,7 @@ def judge_call(reply: Reply, prompt: Prompt) -> Outcome:
     if reply.finish_reason == "length":
         return endless(reply)
     for call in reply.tool_calls:
-        flaw = _flaw(call, prompt, reply.written)
+        flaw = _flaw(call, prompt, reply)
         if flaw is not None:
             return flaw
     remains = call_markup(reply.content) or looks_like_call(reply.content, prompt.tools)
@@ -136,8 +136,9 @@ def _places(reply: Reply) -> dict[str, str]:
     }
 
 
-def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive | None:
+def _flaw(call: ToolCall, prompt: Prompt, reply: Reply) -> Fail | Inconclusive | None:
     """Return the fault of one call, or ``None``."""
+    written = reply.written
     schemas = {t["function"]["name"]: t["function"].get("parameters", {}) for t in prompt.tools}
     if call.name not in schemas:
         if any(name in call.name for name in schemas):
@@ -149,7 +150,8 @@ def _flaw(call: ToolCall, prompt: Prompt, written: str) -> Fail | Inconclusive |
         return differs("arguments of a call", quoted(call.arguments), "JSON")
     if isinstance(arguments, str):
         return _misread("arguments of a call", quoted(call.arguments), "JSON that is encoded once")
-    if written and (added := next((k for k in mapping(arguments) if k not in written), None)) is not None:
+    drawn = mapping(arguments) if reply.logprobs else {}  # the text of another draw may have another call
+    if written and (added := next((k for k in drawn if k not in written), None)) is not None:
         return _misread("an argument that the model did not write", quoted(added), None)
     return _schema_flaw(arguments, schemas[call.name], written)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from importer.proof.parser_verdict import ParserVerdict
@@ -49,6 +51,15 @@ def test_an_argument_that_was_written_and_did_not_arrive(written: str, expected:
     empty = (ToolCall(0, "call_1", "get_weather", "{}"),)
     reply = Reply(tool_calls=empty, finish_reason="tool_calls", behind=written)
     assert verdict(judge_call(reply, WEATHER)) == expected
+
+
+def test_an_argument_that_was_not_written_is_seen_beside_the_calls_own_tokens_alone() -> None:
+    text = '{"name": "get_weather", "arguments": {"place": "Paris"}}'
+    call = (ToolCall(0, "call_1", "get_weather", '{"location": "Paris"}'),)
+    beside = Reply(tool_calls=call, finish_reason="tool_calls", behind=text)
+    assert verdict(judge_call(beside, WEATHER)) == "pass"
+    own = replace(beside, behind="", logprobs=({"token": text},))
+    assert verdict(judge_call(own, WEATHER)) == "fail configuration"
 
 
 @pytest.mark.parametrize(
