@@ -8,6 +8,7 @@ their own words (``cli.messages``, ``service.messages``). No code reads a senten
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import EnumType, StrEnum
 from typing import Any, Final, Self
@@ -89,4 +90,6 @@ def _json(value: Value) -> Any:
         return {str(name): _json(inner) for name, inner in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_json(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     return value if isinstance(value, bool | int | float | str | None) else str(value)

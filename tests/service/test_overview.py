@@ -191,7 +191,12 @@ def test_the_service_lists_and_counts_cards(service: Service) -> None:
     assert {key: found["fits"][key] for key in ("yes", "no", "unknown")} == {"yes": 1, "no": 0, "unknown": 0}
     fitting = service.client.get("/v1/configs", params={"device": "h100", "q": name}).json()
     assert fitting["total"] == 1
-    problem(service.client.get("/v1/overview", params={"device": "tpu"}), 422, "unknown-device")
+    for parameter in ("device", "fits"):
+        refused = service.client.get("/v1/overview", params={parameter: "tpu"})
+        said = problem(refused, 422, "unknown-device")
+        assert said["errors"][0]["pointer"] == f"/query/{parameter}"
+    wrong = problem(service.client.get("/v1/overview", params={"attention": "odd"}), 422, "bad-request")
+    assert [one["pointer"] for one in wrong["errors"]] == ["/query/attention/0"]
     problem(service.client.get("/v1/configs", params={"size": "huge"}), 422, "bad-request")
 
 

@@ -57,10 +57,23 @@ def test_a_mistake_in_an_edit_is_told_with_its_key_and_its_line(service: Service
     assert text.splitlines()[wrong["line"] - 1].strip().startswith("temperature: 6")
     broken = service.client.put(f"/v1/configs/{name}", content="name: [", headers=headers)
     assert problem(broken, 422, "invalid")["errors"][0]["line"] == 1
+    for old, new in (("temperature: 0.6", "temperature: .inf"), ("name:", "? .nan\n: 1\nname:")):
+        odd = before["text"].replace(old, new, 1)
+        said = problem(
+            service.client.put(f"/v1/configs/{name}", content=odd, headers=headers), 422, "invalid"
+        )
+        assert said["errors"][0]["fields"] in ({"value": "inf"}, {"key": "nan"})
     renamed = service.client.patch(
         f"/v1/configs/{name}", json={"name": "x"}, headers={"If-Match": headers["If-Match"]}
     )
     assert problem(renamed, 422, "invalid")["errors"][0]["pointer"] == "/name"
+    for odd in ("1e999", "NaN", '"\\ud800"'):  # what Python's reader of JSON takes
+        patch = f'{{"parameters": {{"temperature": {odd}}}}}'
+        sent = {"If-Match": headers["If-Match"], "Content-Type": "application/json"}
+        said = problem(
+            service.client.patch(f"/v1/configs/{name}", content=patch, headers=sent), 422, "invalid"
+        )
+        assert said["errors"][0]["pointer"] == "/parameters/temperature"
     long = before["text"] + "#" * 200_000
     said = problem(service.client.put(f"/v1/configs/{name}", content=long, headers=headers), 422, "invalid")
     assert "64,000" in said["detail"]

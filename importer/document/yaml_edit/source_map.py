@@ -65,7 +65,7 @@ def parse_yaml(text: str) -> Document:
         raise UnreadableYaml(YamlProblem(error.line, error.column, error.reason)) from None
     if not isinstance(data, dict):
         raise UnreadableYaml(YamlProblem(1, 1, Reason(TextReason.NOT_A_MAP)))
-    for path, reason in _unspeakable(data):
+    for path, reason in unspeakable(data):
         raise UnreadableYaml(SourceMap(text).problem(path, reason))
     return document_of(data)
 
@@ -132,9 +132,9 @@ class SourceMap:
         return self._maps[id(node)]
 
 
-def _unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
-    """Yield what keeps data from being JSON, as digests, receipts and engines need it; the first is
-    enough.
+def unspeakable(data: object) -> Iterator[tuple[KeyPath, Reason]]:
+    """Yield what keeps data from being JSON, as digests, receipts and engines need it, each with its path;
+    the first is enough.
     """
     waiting: list[tuple[KeyPath, object]] = [((), data)]
     while waiting:

@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from importer.app.states import State
+from importer.document.yaml_edit.source_map import unspeakable
 from importer.errors import DocumentError
-from importer.service.domain.document_text import LONGEST
+from importer.service import messages
+from importer.service.domain.document_text import LONGEST, pointer
 from importer.service.domain.import_request import Body, Choices, Spoken, Text
 from importer.service.http.headers import MOST
 from importer.service.http.query import AttentionKind, Size
@@ -35,15 +37,20 @@ def merged(data: Mapping[str, object], patch: Mapping[str, object]) -> dict[str,
     return result
 
 
-def json_object(body: bytes, place: str = "") -> dict[str, object]:
+def json_object(body: bytes) -> dict[str, object]:
     """Return a body that has to be a JSON object, no longer than a document; raises
     DocumentError("invalid").
     """
     parsed = _object(body)
     if isinstance(parsed, dict):
-        return parsed
-    errors = [{"pointer": place, "detail": parsed}]
-    raise DocumentError("invalid", path="The body", problem=parsed, errors=errors)
+        fault = next(unspeakable(parsed), None)
+        if fault is None:
+            return parsed
+        path, problem = pointer(fault[0]), messages.text(fault[1])
+    else:
+        path, problem = "", parsed
+    errors = [{"pointer": path, "detail": problem}]
+    raise DocumentError("invalid", path="The body", problem=problem, errors=errors)
 
 
 def _object(body: bytes) -> dict[str, object] | str:
@@ -51,14 +58,10 @@ def _object(body: bytes) -> dict[str, object] | str:
     if len(body) > 4 * LONGEST:  # bytes; a character has up to four
         return f"must have at most {4 * LONGEST:,} bytes"
     try:
-        data = json.loads(body, parse_constant=_no_constant)
+        data = json.loads(body)
     except (ValueError, RecursionError) as error:
         return f"not valid JSON: {error}"
     return data if isinstance(data, dict) else "must be a JSON object"
-
-
-def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is not a number that JSON has")
 
 
 SEEN: JsonDict = {"digest": f"sha256:{'0' * 64}", "note": "a day in staging"}

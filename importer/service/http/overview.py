@@ -71,7 +71,7 @@ def overview(
     counts.
     """
     named, filters = query.device or query.fits, query.filters()
-    room = filters.room or (None if named is None else room_of(named))
+    room = filters.room or (None if named is None else room_of(named, "fits"))
     found = at.gallery.facets(filters, room)
     told = {} if room is None else {"budget": room.budget, "backends": room.backends}
     return json_answer(

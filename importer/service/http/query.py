@@ -18,7 +18,8 @@ from pydantic import BaseModel, Field, ValidationError
 from importer.app.states import State
 from importer.backends import NAMES
 from importer.document.store import Review
-from importer.errors import ServiceError
+from importer.errors import ServiceError, UsageError
+from importer.service.domain.failures import about
 from importer.service.domain.import_request import Text
 from importer.storage.documents import COLUMNS, Filters, Listed, Room, Value, order, whole
 
@@ -39,7 +40,7 @@ AttentionKind = Literal[
     "grant", "needs-code", "foreign-code", "prompts", "parser", "no-tools",
     "request-coverage", "conflict", "other-device", "other",
 ]  # fmt: skip
-AttentionFilter = Literal["any", "none"] | AttentionKind
+AttentionFilter = Literal["any", "none", AttentionKind]
 JobSort = Literal["created_at", "-created_at"]
 Validation = Literal["never", "passed", "failed", "stale"]
 SINCE = "only what has changed at this time or later, such as 2026-11-22T08:00:00Z"
@@ -102,18 +103,23 @@ def refusal(name: str, problem: str) -> ServiceError:
     )
 
 
-def room_of(device: str) -> Room:
+def room_of(device: str, parameter: str = "device") -> Room:
     """Return the room of a device such as ``2xh100-80g``, with the largest share that an import would take.
 
+    ``parameter``  the name in the query, for a refusal.
     Raises UsageError: "unknown-device", "bad-value"; ServiceError("bad-request") where its memory is unknown.
     """
     from importer.memory.case import FULLER_SHARE, USUAL
     from importer.memory.device_answers import not_applicable
     from importer.memory.devices import named
 
-    chosen = named(device)
+    try:
+        chosen = named(device)
+    except UsageError as error:
+        place = {"pointer": f"/query/{parameter}", "detail": about(error)}
+        raise error.but(errors=[place]) from None
     if chosen.memory is None:
-        raise refusal("device", "its memory is not known; name a device with a size")
+        raise refusal(parameter, "its memory is not known; name a device with a size")
     raised = chosen.is_card and USUAL <= chosen.share < FULLER_SHARE
     share = FULLER_SHARE if raised else chosen.share
     backends = tuple(name for name in NAMES if not_applicable(name, chosen) is None)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from importer import backends
 from importer.app.parser_choice import check_version
 from importer.service.desk import AtDesk, json_answer
 from importer.service.domain.import_request import Body, Spoken, Text
@@ -73,8 +74,8 @@ def recheck(
     stands in `/v1/configs/NAME/review`, in `recheck`.
     """
     asked = body or RecheckRequest()
-    check_version(asked.engine_version)
-    at.gallery.get(name)
+    backend = at.gallery.get(name)[1].stored.backend
+    check_version(asked.engine_version, (backend, *backends.NAMES))  # a refusal names the document's engine
     with at.database.writing() as connection:
         wanted = {"config": name, **asked.model_dump(exclude_unset=True)}
         job = jobs.create(connection, "recheck", wanted, who.name, config=name)
