@@ -129,15 +129,26 @@ def controlled(
 
     ``ask``  runs probes against an engine. ``left``  seconds of the run.
     """
-    suspects = [row for row in rows if _suspect(row)]
-    lead = next((r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows), None)
-    lead = lead or next((r for r in suspects if isinstance(r.outcome, NotShown)), None)
-    if lead is None or any(_is_named(row) for row in rows):
+    lead, suspects = _lead(rows), [row for row in rows if _suspect(row)]
+    if lead is None:
         return rows
     seconds, named = min(left, SECONDS), None
     if (STARTS if isinstance(lead.outcome, Fail) else CONFIRMED) * controls.seconds <= seconds:
         named = _without(lead, suspects, controls, ask, time.monotonic() + seconds, report)
     return rows if named is None else [named.get(row.probe, row) for row in rows]
+
+
+def spared(rows: Sequence[ProbeRow], controls: Controls | None) -> float:
+    """Return the seconds that control starts may take: none where no setting may explain a failure."""
+    return 0.0 if controls is None or _lead(rows) is None else SECONDS
+
+
+def _lead(rows: Sequence[ProbeRow]) -> ProbeRow | None:
+    """Return the failure that a setting may explain; ``None`` without one, and where the cause is named."""
+    suspects = [row for row in rows if _suspect(row)]
+    failed = (r for r in suspects if isinstance(r.outcome, Fail) and not r.outcome.follows)
+    lead = next(failed, None) or next((r for r in suspects if isinstance(r.outcome, NotShown)), None)
+    return None if any(_is_named(row) for row in rows) else lead
 
 
 def _without(

@@ -68,14 +68,15 @@ def validate(
     steps = ProbeProgress(report_step, len(chosen) + 1)  # the stop is a probe, too
     rows = probe(bench, chosen, report_step, steps)
     forms = call_forms.observed(bench, rows, report_step)
-    figures = thorough.figures(bench, rows, document, report_step)
+    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
+    spared = experiments.spared(rows, known.controls)
+    figures = thorough.figures(bench, rows, document, report_step, spared)
     probed = time.monotonic() - begun
     with steps.during(served_engine.STOPS_CLEANLY, "stopping the engine"):
         stop = served.stop()
     rows.append(
         ProbeRow(served_engine.STOPS_CLEANLY, served_engine.STOP_LESSON, served_engine.judge_stop(stop))
     )
-    rows = call_forms.with_remedy(rows, forms, promise.tool_parser)
     if known.controls is not None:
         again = partial(_again, bench)
         rows = experiments.controlled(rows, known.controls, again, client.seconds_left, report_step)

@@ -66,10 +66,13 @@ class Ability:
     shows: Judge
 
 
-def figures(ctx: Context, rows: Sequence[ProbeRow], of: Mapping[str, object], progress: Progress) -> Figures:
+def figures(
+    ctx: Context, rows: Sequence[ProbeRow], of: Mapping[str, object], progress: Progress, spared: float = 0.0
+) -> Figures:
     """Return the figures of the abilities that probes have judged, each asked until its interval is narrow.
 
-    ``of``  what is asked: a run of the same goes on where one was stopped, or its time was over.
+    ``of``      what is asked: a run of the same goes on where one was stopped, or its time was over.
+    ``spared``  seconds of the run that are for something else.
     """
     if not ctx.thorough:
         return {}
@@ -81,6 +84,8 @@ def figures(ctx: Context, rows: Sequence[ProbeRow], of: Mapping[str, object], pr
         for did, asked in _asked(ctx, ability, *found.get(ability.name, (0, 0)), progress):
             found[ability.name] = did, asked
             kept.write(place, found)
+            if ctx.client.seconds_left <= spared:
+                return found
     if ctx.client.over is None:
         place.unlink(missing_ok=True)
     return found

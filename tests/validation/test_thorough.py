@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,11 @@ import pytest
 
 from importer import kept
 from importer.progress import silent
-from importer.validation import thorough
+from importer.validation import experiments, thorough
 from importer.validation.errors import ServerUnreachable
-from importer.validation.outcome import ProbeRow, holding, wilson
+from importer.validation.outcome import ProbeRow, differs, holding, wilson
 from importer.validation.reply import Reply, ToolCall
+from importer.validation.served_engine import Controls
 from importer.validation.thorough import PLACES, figures, narrow
 from tests.judging import asked, said
 
@@ -98,6 +101,19 @@ def test_an_exchange_that_fails_is_no_answer_of_the_model(
     sent.clear()
     alive, lost = 0, ()
     assert figures(ctx, ROWS, OF, silent) == {}  # the figures of the probes stay
+
+
+def test_seconds_that_starts_without_a_setting_may_take_are_left(
+    importer_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx = replace(asked(called, monkeypatch, tool_parser="x"), thorough=True)
+    short = replace(ctx, client=replace(ctx.client, deadline=time.monotonic() + experiments.SECONDS))
+    assert figures(short, ROWS, OF, silent, experiments.SECONDS)["tools"] == (4, 8)
+    assert figures(short, ROWS, OF, silent)["tools"] == (192, 384)  # it goes on
+    lost = ProbeRow("tool-call", "", differs("a call", None, "one"))
+    controls = Controls(lambda *_: nullcontext(None), (), (), 1.0)
+    assert experiments.spared([lost], controls) == experiments.SECONDS
+    assert experiments.spared([lost], None) == experiments.spared(ROWS, controls) == 0
 
 
 def test_questions_differ() -> None:
