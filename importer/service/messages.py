@@ -17,6 +17,13 @@ def _not_ready(fields: Fields) -> str:
     return f"{first}; what the gallery serves stays as it is."
 
 
+def _parameters(fields: Fields) -> str:
+    """Did you mean {near}? /openapi.json has all."""
+    if not fields["near"]:
+        return "Send no query: this route has no parameters there."
+    return worded("Did you mean {near}? /openapi.json has all.", fields)
+
+
 def _no_key(fields: Fields) -> str:
     """{sent} or not: This API key is unknown or revoked, or this address needs one."""
     return "This API key is unknown or revoked." if fields["sent"] else "This address needs an API key."
@@ -93,7 +100,7 @@ HINTS: Mapping[str, Text] = STEPS | {
     "no-directories": "Import from the Hub, or have the server's operator allow that folder.",
     "body-too-large": "Send less at once.",
     "wrong-type": "Send {wanted}.",
-    "unknown-parameter": "Did you mean {near}? /openapi.json has all.",
+    "unknown-parameter": _parameters,
     "too-many-connections": "Try again in {seconds} s.",
     "too-many": "Wait {seconds} s and try again.",
     "too-slow": "Send it at once; the server's operator can allow a large one more time.",

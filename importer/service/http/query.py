@@ -65,7 +65,7 @@ async def known_request(request: Request) -> None:
     known = _names(route, request.method)
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
-        near = get_close_matches(unknown[0], sorted(known), cutoff=0.5) or sorted(known) or ["none"]
+        near = get_close_matches(unknown[0], sorted(known), cutoff=0.5) or sorted(known)
         errors = [{"pointer": f"/query/{name[:200]}", "detail": "unknown parameter"} for name in unknown]
         raise ServiceError("unknown-parameter", name=unknown[0][:200], near=tuple(near), errors=errors)
 
