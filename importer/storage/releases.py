@@ -60,6 +60,12 @@ def file(connection: Connection, name: str) -> str | None:
     return connection.execute(select(P.file).where(P.name == name)).scalar()
 
 
+def shows(connection: Connection, name: str, entry: Entry) -> bool:
+    """Return whether this very entry is served."""
+    row = connection.execute(select(P.item, P.file).where(P.name == name)).first()
+    return row is not None and tuple(row) == (entry.item, entry.file)
+
+
 def served(connection: Connection, name: str) -> Served | None:
     """Return the version that is served; ``None`` where none is."""
     query = select(*(P[f.name] for f in fields(Served))).where(P.name == name)

@@ -168,12 +168,17 @@ def test_an_approver_may_release_without_a_validation_and_it_is_recorded(service
     assert (made["state"], made["validation"]) == ("published", "never")
     assert "It is not validated." in entry(service, name)["description"]
     assert release(**asked).json()["release"] == made["release"]
+    validated(service, name)
+    assert "It is not validated." in entry(service, name)["description"]  # until it is released again
+    made = release().json()
+    assert "It is not validated." not in entry(service, name)["description"]
+    assert release().json()["release"] == made["release"] == made["version"]
     edited(service, name, 0.4)
     service.approve(name, publish=False).raise_for_status()
     problem(release(), 409, "not-ready-to-release")
     assert release(**asked).json()["release"] != made["release"]
     rows = [row.details for row in service.audit() if row.target == name and row.action == "release"]
-    assert [row.get("unvalidated") for row in rows if "release" in row] == [True, True]
+    assert [row.get("unvalidated") for row in rows if "release" in row] == [True, False, True]
     back = ask(service, ALL, "POST", f"{name}/release", json={"version": made["release"]})
     assert back.json()["release"] == made["release"]  # the decision holds for what was served
 

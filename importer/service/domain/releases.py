@@ -58,7 +58,8 @@ def release(change: Change, name: str, number: int | None = None, *, unvalidated
         state = publication_state(chosen, None if served is None else served.digest).state
         what = name if number is None else _named(name, number)
         raise ServiceError("not-ready-to-release", name=what, state=state, why=made)
-    if served is not None and (served.version == number or policy is SERVED):
+    same = policy is SERVED and releases.shows(connection, name, made)  # a validation since changes an entry
+    if served is not None and (served.version == number or same):
         return change.save(name)
     who, at = change.context.who, now()
     pointer = Served(number if chosen is not stored and number else newest, chosen.digest, who, at, left)
