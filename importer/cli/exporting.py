@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None or arguments.format is None:
         raise UsageError("bad-option", option="NAME FORMAT", problem="both are required, or --list")
     get(arguments.format)  # an unknown format is an error before the document is read
-    if arguments.name.endswith("/"):
+    name = arguments.name
+    if name.endswith("/") or ("/" in name and os.path.isdir(name)):  # noqa: PTH112 - never raises
         return _all(arguments)
     _put(*_made(named(arguments.name, arguments.folder)[1], arguments), arguments.output, arguments)
     return 0

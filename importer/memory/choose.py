@@ -53,7 +53,7 @@ OVERFLOWS = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 
 
 def _neutral_text(fields: Fields) -> str:
-    holds = f"; {_or(fields['devices'])} hold {fields['tokens']:,} tokens" if fields["devices"] else ""
+    holds = f"; {_or(fields['devices'])} holds {fields['tokens']:,} tokens" if fields["devices"] else ""
     return f"for no device in particular: {', '.join(fields['parts'])}{holds}"
 
 

@@ -67,7 +67,7 @@ def test_each_document_of_a_folder_is_written_and_others_are_named(desk: Desk) -
         "twin.vllm.yaml",
     ]
     (desk.folder / "out" / "tiny.vllm.yaml").write_text("# mine\n")
-    ran = desk("export", "models/", "vllm-config", "-o", "out")
+    ran = desk("export", "./models", "vllm-config", "-o", "out")
     assert (ran.code, "Left out: " in ran.err and "exists already" in ran.err) == (5, True)
     assert (
         desk("export", "models/", "sglang-config", "-o", "none").code,
