@@ -78,7 +78,7 @@ def against(
     try:
         rows = probe(bench, chosen, options.progress)
         forms = call_forms.observed(bench, rows, options.progress)
-        asked = {**document, "against": client.base_url, "model": model}
+        asked = {**document, "against": client.base_url, "model": model, "version": shown}
         figures = thorough.figures(bench, rows, asked, options.progress)
         probed = time.monotonic() - begun
     finally:
