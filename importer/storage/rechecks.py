@@ -48,7 +48,5 @@ def last(connection: Connection, name: str) -> Compared | None:
     """Return what the last recheck found, while an import would change the document; else ``None``."""
     marked = C.attention.contains(f" {document_rows.DIFFERS} ")
     query = select(*(K[f.name] for f in fields(Compared))).join(tables.configs, C.name == K.name)
-    # A database of the development before 0.1.0 has a row for each recheck, with nothing found in some.
-    query = query.where(K.name == name, marked, K.found.is_not(None)).order_by(K.at.desc(), K.job.desc())
-    row = connection.execute(query).mappings().first()
+    row = connection.execute(query.where(K.name == name, marked)).mappings().first()
     return None if row is None else Compared(**{**row, "found": json.loads(row["found"])})

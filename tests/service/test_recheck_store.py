@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import select, update
 
 from importer.storage import documents, rechecks, tables
 from importer.storage.database import Database
@@ -15,16 +15,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("postgres")]
 FOUND = {"changes": [{"path": "parameters.temperature", "after": "é"}]}
 
 
-def _marked(connection: Connection, attention: str = "") -> None:
-    row = {"name": "a", "version": 1, "digest": "d", "state": "draft", "review": "draft", "search": ""}
-    row |= {"validation": "never", "created_at": "x", "updated_at": "x", "attention": attention}
-    row |= {"links": "{}", "row": "", "shown": "", "shown_by": ""}
-    connection.execute(tables.configs.insert().values(row))
-
-
 def test_a_document_has_its_last_difference(database: Database) -> None:
     with database.writing() as connection:
-        _marked(connection)
+        row = {"name": "a", "version": 1, "digest": "d", "state": "draft", "review": "draft", "search": ""}
+        row |= {"validation": "never", "created_at": "x", "updated_at": "x"}
+        row |= {"links": "{}", "row": "", "shown": "", "shown_by": ""}
+        connection.execute(tables.configs.insert().values(row))
         differing = Filters(attention=("differs",))
         for job in ("first", "second"):
             rechecks.record(connection, job, "a", 1, FOUND)
@@ -39,17 +35,3 @@ def test_a_document_has_its_last_difference(database: Database) -> None:
         assert rechecks.last(connection, "a") is None
         assert connection.execute(select(tables.rechecks)).all() == []
         assert documents.total(connection, differing) == 0
-
-
-def test_the_rows_of_an_earlier_database_have_one_answer(database: Database) -> None:
-    with database.writing() as connection:
-        connection.execute(text("DROP TABLE rechecks"))
-        columns = "job TEXT, name TEXT, found TEXT, at TEXT, version INTEGER, PRIMARY KEY (job, name)"
-        connection.execute(text(f"CREATE TABLE rechecks ({columns})"))
-        _marked(connection, " differs ")
-        for job, found in (("1", None), ("2", "{}"), ("3", '{"changes": []}'), ("4", None)):
-            row = {"job": job, "name": "a", "found": found, "at": job, "version": 1}
-            connection.execute(insert(tables.rechecks).values(row))
-        last = rechecks.last(connection, "a")
-        assert last is not None
-        assert (last.job, last.found) == ("3", {"changes": []})
