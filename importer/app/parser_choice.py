@@ -16,7 +16,7 @@ from importer.document.engine_arguments import version_of
 from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import DocumentError, UsageError
-from importer.hub.snapshot import listed
+from importer.hub.snapshot import listed, mapping
 from importer.reasons import Reason
 from importer.sentences import worded
 
@@ -88,11 +88,14 @@ def check_approval(stored: StoredDocument) -> None:
 
 def unlisted(document: Mapping[str, object], imported: object) -> Reason | None:
     """Return why the engine has no such version; ``None`` for a known one, and for that of the import."""
-    version, backend = version_of(document), str(document.get("backend"))
-    if version == imported or not registries.versions(backend):
+    filled = mapping(mapping(document.get("importer")).get("engine")).get(
+        "name"
+    )  # where the file leaves it open
+    version, engine = version_of(document), str(document.get("backend") or filled)
+    if version == imported or not registries.versions(engine):
         return None
     try:
-        check_version(version, (backend,))
+        check_version(version, (engine,))
     except UsageError as error:
         return cast("Reason", error.details["problem"])
     return None

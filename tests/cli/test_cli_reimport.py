@@ -64,6 +64,7 @@ def test_a_version_by_hand_that_the_engine_lacks_is_not_approved(desk: Desk) -> 
     assert "importer.engine.version: the parsers of vllm 9.9.9 are not known here" in again.err
     assert (again.code, state(desk)[0]) == (0, "draft")
     edit(desk, "version: 9.9.9", "version: 0.33.0")
+    edit(desk, "backend: vllm", "backend: ''")  # LocalAI chooses; the version stays that of vLLM
     assert desk("review", "base", "--approve").code == 0
 
 
