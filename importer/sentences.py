@@ -25,10 +25,18 @@ def sentence(kind: ReasonKind, fields: Fields, instead: Mapping[str, Text] | Non
 
 
 def value_text(data: object) -> str:
-    """Return a value for people; a map's entries one below the other."""
+    """Return a value for people, as YAML words it; a map's entries one below the other."""
     if isinstance(data, Mapping):
-        return "\n".join(f"{k}: {value_text(v).replace(chr(10), ', ')}" for k, v in data.items())
-    return "–" if data is None else str(data)
+        return "\n".join(f"{k}: {_in_line(v)}" for k, v in data.items())
+    if isinstance(data, list | tuple):
+        return ("; " if any(isinstance(one, Mapping) for one in data) else ", ").join(
+            map(_in_line, data)
+        ) or "none"
+    return "–" if data is None else str(data).lower() if isinstance(data, bool) else str(data)
+
+
+def _in_line(data: object) -> str:
+    return value_text(data).replace("\n", ", ")
 
 
 def short(reason: Reason) -> str | None:

@@ -297,8 +297,12 @@ class Settled:
         )  # fmt: skip
 
     def pending(self, typed: ImportRequest) -> tuple[Attention, ...]:
-        """Return the grants that the file or an earlier import brought: neither typed nor approved here."""
+        """Return the grants that the file or an earlier import brought: neither typed nor approved here.
+
+        A setting that the document refuses grants nothing.
+        """
         data = self.plan.built.data
+        refused = [warning.key for warning in refusals(self.planned, data)]
         values = dict(typed.preferences.values)
         if typed.adapter:
             from importer.app import adapters
@@ -309,7 +313,11 @@ class Settled:
             from importer.app import approvals
 
             known |= {*approvals.held(self.old)}
-        return tuple(of_grant(grant) for grant in grants.runs(data) if grant not in known)
+        return tuple(
+            of_grant(grant)
+            for grant in grants.runs(data)
+            if grant not in known and not any(f"{grant.key}.".startswith(f"{key}.") for key in refused)
+        )
 
     def approval(self, review: ReviewEntry | None, typed: ImportRequest) -> ReviewEntry | None:
         """Return an approval that nobody read the warnings for; ``None`` where the engine does not start,

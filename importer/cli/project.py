@@ -25,12 +25,14 @@ def read(folder: Path) -> Mapping[str, str]:
         return {}
     import tomllib
 
-    from importer.hub.folders import read_plain
+    from importer.hub.folders import read_plain, why
+    from importer.sentences import render
 
     try:
         data = tomllib.loads(read_plain(path, LONGEST).decode())
     except (OSError, ValueError, RecursionError) as error:
-        raise _refused(f"not readable: {error}") from None
+        problem = render(why(error)) if isinstance(error, OSError) else str(error)
+        raise _refused(f"not readable: {problem}") from None
     for name, value in data.items():
         if name not in SETTINGS:
             raise _refused(f"unknown setting {name!r}; known are {', '.join(SETTINGS)}")

@@ -154,7 +154,7 @@ class WeighReason(ReasonKind):
     SET_BY_USER = "set by the user", "set by user"
     USER_DECIDES = "the user decides"
     STANDS_BESIDE = "{words} stands beside it"
-    HIGHER_PRECEDENCE = "{source} is heard first"
+    HIGHER_PRECEDENCE = "{source} comes before it"
     LOST = "{why}; it said: {said}"
 
 

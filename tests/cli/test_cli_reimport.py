@@ -77,6 +77,7 @@ def test_a_fault_of_an_edit_has_the_same_words_everywhere(desk: Desk) -> None:
         desk("review", "base", "--approve").err, desk("recheck").out,
     )  # fmt: skip
     assert [fault in text for text in found] == [True] * 5
+    assert found[0].count("Needs attention: parameters.temprature") == 1  # nobody is asked to approve it
 
 
 def test_a_next_step_names_the_folder_of_the_command(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Decisions: who is heard first, and that nothing is lost on the way."""
+"""Decisions: what comes first, and that nothing is lost on the way."""
 
 from __future__ import annotations
 
