@@ -29,6 +29,9 @@ HARM = (
 )
 HIGH = 6000  # pixels
 HOSTILE = "".join(out + HARM for out in BREAKING_OUT) + "\u202etxt.exe\u202c\u0007\u001b[31m"
+HOSTILE_PRINTED = "".join(
+    c for c in HOSTILE if c.isprintable()
+)  # as a description, which holds nothing unseen
 
 
 @pytest.fixture(scope="module")

@@ -187,8 +187,11 @@ def build(
 
 
 def imported_description(model: str) -> str:
-    """Return the description that an import writes; a card may change without a change of the document."""
-    return f"Imported from {model}"
+    """Return the description that an import writes; a card may change without a change of the document.
+
+    A folder's name may hold characters that nobody sees, and a description none.
+    """
+    return "Imported from " + "".join(c if c.isprintable() else " " for c in model)
 
 
 QUANTIZATION = "quantization"  # a fact of the weights, that engines detect

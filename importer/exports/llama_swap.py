@@ -23,6 +23,7 @@ CHECKED = (
 PORT = "${PORT}"  # llama-swap puts a free one in its place
 MACRO = "${"
 OF_ENVIRONMENT = re.compile(r"\$\{env\.[A-Za-z_]\w*\}")  # replaced in every text, without an escape
+ANY = re.compile(r"\$\{[\w.-]+\}")  # outside of "env" an unknown one is refused
 FLAG = re.compile(r"--port=[0-9]+")
 SECONDS = 1800  # that a server may take to its start; llama-swap waits 120
 # Servers that load the model that a request names: they are asked for the one of their start.
@@ -45,7 +46,7 @@ def export(document: Document, receipt: Receipt | None, options: Options) -> Exp
         entry["env"] = [f"{name}={_plain(document, value)}" for name, value in server.variables.items()]
     if backend in BY_REQUEST:
         model = f"./{server.folder}" if origin.hub_id and origin.revision else origin.model
-        entry["useModelName"] = _plain(document, model)
+        entry["useModelName"] = _plain(document, model, ANY)
     entry["capabilities"] = _capabilities(document)
     about = {"model": _prose(origin.model), "revision": origin.revision, "engine": origin.engine}
     entry["metadata"] = {key: value for key, value in about.items() if value}
@@ -89,9 +90,9 @@ def _line(words: Iterable[str]) -> str:
     return " ".join(shlex.quote(word).replace(MACRO, "$''{") for word in words)
 
 
-def _plain(document: Document, value: str) -> str:
+def _plain(document: Document, value: str, macro: re.Pattern[str] = OF_ENVIRONMENT) -> str:
     """Return a value; raises DocumentError("invalid") for a variable of llama-swap's own in it."""
-    if OF_ENVIRONMENT.search(value):
+    if macro.search(value):
         raise invalid(document, Reason(Unstartable.MACRO, value=value))
     return value
 

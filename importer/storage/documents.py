@@ -37,6 +37,7 @@ from sqlalchemy import (
     select,
     tuple_,
     union_all,
+    update,
 )
 
 from importer.frozen import frozen
@@ -50,15 +51,18 @@ BATCH = 500  # hashes in one query; SQLite allows 999 variables in old builds
 
 
 def put_receipt(connection: Connection, text: str) -> str:
-    """Store a receipt's text where no equal one is; return its hash."""
+    """Store a receipt's text where no equal one is whole; return its hash."""
     ident = _hash(text)
-    if _missing(connection, receipts, [ident]):
+    known = connection.execute(select(receipts.c.pieces).where(receipts.c.hash == ident)).scalar()
+    if known is None or not hashes_in(known):
         order = [(_hash(part), part) for part in cut_receipt(text)]
         parts = dict(order)
         for key in _missing(connection, pieces, [*parts]):
             content = zlib.compress(parts[key].encode(), LEVEL)
             connection.execute(insert(pieces).values(hash=key, content=content))
-        connection.execute(insert(receipts).values(hash=ident, pieces=json.dumps([key for key, _ in order])))
+        row = {"hash": ident, "pieces": json.dumps([key for key, _ in order])}
+        write = insert(receipts) if known is None else update(receipts).where(receipts.c.hash == ident)
+        connection.execute(write.values(**row))
     return ident
 
 

@@ -41,7 +41,10 @@ def test_a_proof_is_read_back() -> None:
 
 @pytest.mark.slow
 def test_a_recheck_compares_the_kinds_of_warnings(desk: Desk) -> None:
-    config = {"model_type": "llama", "auto_map": {"AutoConfig": "other/repo--configuration_x.XConfig"}}
+    config = {
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"],
+        "auto_map": {"AutoConfig": "other/repo--configuration_x.XConfig"},
+    }  # fmt: skip
     desk.hub.repos["acme/code"] = Repo({**BASE, "config.json": config})
     imported(desk, "acme/code")
     path = desk.folder / "models" / "code.receipt.json"

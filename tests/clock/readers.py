@@ -52,7 +52,7 @@ READERS = tuple(
 # Modules with a pattern or a parser that read no stranger's text, or read one that something else bounds.
 _REASONS = {
     "it reads what the importer itself wrote, or ships": """
-        kept document.effects document.yaml_edit.render document.schema document.store document.build engines.registries
+        kept document.effects document.yaml_edit.render document.schema document.store document.build_text engines.registries
         engines.worker_process exports.compose exports.kubernetes exports.vllm analysis document.receipt document.receipt_files
         service.http.pages storage.jobs storage.document_rows memory.config_keys
         storage.audit service.domain.gallery storage.processes storage.queue storage.releases hub.cache

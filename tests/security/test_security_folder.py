@@ -135,7 +135,7 @@ def seen(process: subprocess.Popen[bytes]) -> dict[str, tuple[list[str], str]]:
 @pytest.mark.engine
 @pytest.mark.xdist_group("mlx")
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes")
-def test_a_validation_runs_nothing_of_its_folder_and_hands_no_secret_on(
+def test_a_validation_runs_nothing_of_its_folder_and_hands_on_no_key(
     tmp_path: Path, mlx_engine: Installed
 ) -> None:
     made = hostile(tmp_path, names(), own=True)

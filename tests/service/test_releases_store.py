@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from importer.storage import documents, tables
 from importer.storage.database import Database
@@ -34,6 +34,16 @@ def test_receipts_are_stored_once_and_compressed(database: Database) -> None:
     assert [found[ident] for ident in odd] == ["", "{", '{\n "a": 1', "x" * 5000, one[1:]]
     assert before < len(one) / 20
     assert after - before < 400  # bytes: an approval adds no exchanges
+
+
+def test_a_damaged_receipt_is_written_again(database: Database) -> None:
+    with database.writing() as connection:
+        ident = documents.put_receipt(connection, '{\n "a": 1\n}\n')
+        for damage in ("[]", "{"):
+            connection.execute(update(tables.receipts).values(pieces=damage))
+            assert documents.receipt_texts(connection, [ident]) == {}
+            assert documents.put_receipt(connection, '{\n "a": 1\n}\n') == ident
+            assert documents.receipt_texts(connection, [ident]) == {ident: '{\n "a": 1\n}\n'}
 
 
 def _stored(connection: Connection) -> int:

@@ -19,6 +19,7 @@ from importer.storage.audit import AuditContext
 from tests.browsing import (
     HARM,
     HOSTILE,
+    HOSTILE_PRINTED,
     ROOT,
     chrome,
     editor,
@@ -184,7 +185,7 @@ def test_whatever_a_repository_or_a_model_says_is_text(seen: Seen, service: Serv
         stored = change.expect("model", None)
         receipt = stored.need_receipt()
         change.checkout.write_receipt("model", receipt.with_validation(report, stored.digest))
-    patch = {"description": HOSTILE, "importer": {"family": HARM}}
+    patch = {"description": HOSTILE_PRINTED, "importer": {"family": HARM}}
     edited = service.edit("model", patch, why=HARM)
     assert edited.status_code == 200, edited.text
     service.client.post("/v1/configs/model/reject", json={"note": HARM})

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from tests.browsing import HARM, HOSTILE, chrome, editor, folder, seen, write, written
+from tests.browsing import HARM, HOSTILE_PRINTED, chrome, editor, folder, seen, write, written
 from tests.pages import PHONE, Seen, picture
 from tests.serving import Service, fresh, running
 from tests.serving import own_service as service
@@ -279,7 +279,7 @@ def test_a_plain_field_does_where_the_editor_cannot_be_loaded(chrome: Browser, s
 
 def test_strangers_text_is_text_in_the_editor_too(seen: Seen, service: Service) -> None:
     name = fresh(service, "strange")
-    edited = service.edit(name, {"description": HOSTILE})
+    edited = service.edit(name, {"description": HOSTILE_PRINTED})
     assert edited.status_code == 200, edited.text
     page = seen.go(f"documents/{name}/text")
     assert "window.harmed" in written(page)
