@@ -220,6 +220,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from importer.chat_template.samples import Sample
 from importer.engines import parsers, worker_process
+from importer.engines.tokens import Tokens
 parsers.SCRIPT = Path(sys.argv[2])
 with parsers.ParserWorker("vllm", Path(sys.executable), seconds=600) as worker:
     worker.version()
