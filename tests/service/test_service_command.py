@@ -10,6 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from importer.service.server import listening
 from importer.storage.database import Database
 from importer.storage.schema import prepare
 from tests.commandline import Desk, desk
@@ -138,3 +139,10 @@ def test_keys_and_limits_of_a_server_that_others_can_reach(tmp_path: Path, desk:
         problem(refused, 429, "too-many")
         assert int(refused.headers["Retry-After"]) > 0
         assert service.stop() == 0
+
+
+def test_the_body_of_an_answer_does_not_wait_for_its_head() -> None:
+    with listening("127.0.0.1", 0) as server, socket.create_connection(server.getsockname()):
+        taken, _ = server.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
