@@ -29,10 +29,11 @@ def value_text(data: object) -> str:
     if isinstance(data, Mapping):
         return "\n".join(f"{k}: {_in_line(v)}" for k, v in data.items())
     if isinstance(data, list | tuple):
-        return ("; " if any(isinstance(one, Mapping) for one in data) else ", ").join(
-            map(_in_line, data)
-        ) or "none"
-    return "–" if data is None else str(data).lower() if isinstance(data, bool) else str(data)
+        between = "; " if any(isinstance(one, Mapping) for one in data) else ", "
+        return between.join(map(_in_line, data)) or "none"
+    if isinstance(data, bool):
+        return str(data).lower()
+    return "–" if data is None else str(data)
 
 
 def _in_line(data: object) -> str:
@@ -162,6 +163,11 @@ def moment(text: str) -> str:
 def counted(number: int, one: str, many: str) -> str:
     """Return ``1 probe`` or ``1,204 probes``."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def printable(text: str) -> str:
+    """Return text with a space for each character that nobody sees: for comments and descriptions."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def plain(text: str) -> str:

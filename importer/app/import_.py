@@ -302,7 +302,6 @@ class Settled:
         A setting that the document refuses grants nothing.
         """
         data = self.plan.built.data
-        refused = [warning.key for warning in refusals(self.planned, data)]
         values = dict(typed.preferences.values)
         if typed.adapter:
             from importer.app import adapters
@@ -313,11 +312,9 @@ class Settled:
             from importer.app import approvals
 
             known |= {*approvals.held(self.old)}
-        return tuple(
-            of_grant(grant)
-            for grant in grants.runs(data)
-            if grant not in known and not any(f"{grant.key}.".startswith(f"{key}.") for key in refused)
-        )
+        new = [grant for grant in grants.runs(data) if grant not in known]
+        refused = [f"{warning.key}." for warning in refusals(self.planned, data)] if new else []
+        return tuple(of_grant(one) for one in new if not f"{one.key}.".startswith(tuple(refused)))
 
     def approval(self, review: ReviewEntry | None, typed: ImportRequest) -> ReviewEntry | None:
         """Return an approval that nobody read the warnings for; ``None`` where the engine does not start,
@@ -456,9 +453,8 @@ def write(settled: Settled, store: Store, review: ReviewEntry | None = None) -> 
     if plan.digest != settled.plan.digest:
         raise DocumentError("changed", path=path, name=plan.name, now=plan.digest, seen=settled.plan.digest)
     receipt = _receipt(current)
-    able = next(refusals(current.planned, plan.built.data), None) is None
-    able = able and not (old is not None and old.damaged)
-    if review is not None and able and receipt.state(plan.digest) in ("draft", "stale"):
+    reviewable = receipt.state(plan.digest) in ("draft", "stale") and not (old is not None and old.damaged)
+    if review is not None and reviewable and not any(refusals(current.planned, plan.built.data)):
         receipt = receipt.with_review(review, plan.built.data)
     template = template_file.named_template(plan.built.data, plan.chat_template)
     if template is not None:

@@ -11,12 +11,12 @@ from importer.app.preferences import check_parsers
 from importer.app.target import bind, machine_for, with_template
 from importer.decisions.decision import Preferences, Target
 from importer.document import schema
-from importer.document.document_keys import KEY, OPTIONS, frontend_of, parse, parser
+from importer.document.document_keys import KEY, OPTIONS, engine_of, frontend_of, parse, parser
 from importer.document.engine_arguments import version_of
 from importer.document.store import StoredDocument
 from importer.engines import registries
 from importer.errors import DocumentError, UsageError
-from importer.hub.snapshot import listed, mapping
+from importer.hub.snapshot import listed
 from importer.reasons import Reason
 from importer.sentences import worded
 
@@ -88,10 +88,7 @@ def check_approval(stored: StoredDocument) -> None:
 
 def unlisted(document: Mapping[str, object], imported: object) -> Reason | None:
     """Return why the engine has no such version; ``None`` for a known one, and for that of the import."""
-    filled = mapping(mapping(document.get("importer")).get("engine")).get(
-        "name"
-    )  # where the file leaves it open
-    version, engine = version_of(document), str(document.get("backend") or filled)
+    version, engine = version_of(document), engine_of(document)
     if version == imported or not registries.versions(engine):
         return None
     try:

@@ -16,7 +16,7 @@ from importer.document.document_keys import FACTS, OPTIONS, SAMPLING, UNWRITTEN,
 from importer.errors import one_line
 from importer.frozen import frozen
 from importer.reasons import Text
-from importer.sentences import render, short, worded
+from importer.sentences import printable, render, short, worded
 from importer.signals.evidence import TASKS
 from importer.signals.reasons import QuantReason
 
@@ -191,7 +191,7 @@ def imported_description(model: str) -> str:
 
     A folder's name may hold characters that nobody sees, and a description none.
     """
-    return "Imported from " + "".join(c if c.isprintable() else " " for c in model)
+    return f"Imported from {printable(model)}"
 
 
 QUANTIZATION = "quantization"  # a fact of the weights, that engines detect

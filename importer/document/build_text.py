@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import yaml
 
 from importer.document.build import SCHEMA_FILE, Built
-from importer.document.yaml_edit.render import block, printable
+from importer.document.yaml_edit.render import block
+from importer.sentences import printable
 from importer.yaml_reader import compose
 
 HEADER = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"

@@ -110,6 +110,13 @@ def write(key: str, value: object) -> str:
     return f"{key}:{str(value).lower() if isinstance(value, bool) else value}"
 
 
+def engine_of(document: Mapping[str, object]) -> str:
+    """Return the engine that serves a document; where the file leaves it open, the engine of its fill."""
+    block = document.get("importer")
+    filled = block.get("engine") if isinstance(block, Mapping) else None
+    return str(document.get("backend") or (filled.get("name") if isinstance(filled, Mapping) else "") or "")
+
+
 def frontend_of(document: Mapping[str, object]) -> Frontend | None:
     """Return vLLM's frontend of a document; ``None`` where it names none, or none that there is."""
     block = document.get("importer")

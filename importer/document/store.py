@@ -19,7 +19,7 @@ from importer import config
 from importer.document import receipt_files, schema, template_file
 from importer.document.build import SCHEMA_FILE
 from importer.document.document import Document
-from importer.document.document_keys import digest
+from importer.document.document_keys import digest, engine_of
 from importer.document.model_facts import RecordedFacts, recorded_facts
 from importer.document.schema import checked
 from importer.errors import DocumentError
@@ -232,10 +232,8 @@ class StoredDocument:
 
     @property
     def backend(self) -> str:
-        """Return the engine that serves it; where the file leaves it open, the engine of its fill."""
-        block = self.data.get("importer")
-        engine = block.get("engine") if isinstance(block, dict) else None
-        return str(self.data.get("backend") or (engine["name"] if isinstance(engine, dict) else ""))
+        """Return the engine that serves it, as ``engine_of`` does."""
+        return engine_of(self.data)
 
     @property
     def device(self) -> str | None:

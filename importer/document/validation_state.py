@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 from importer.backends import serves
 from importer.document.document import Document
-from importer.document.document_keys import canonical
+from importer.document.document_keys import canonical, engine_of
 from importer.document.receipt import KEPT, Receipt
 from importer.document.records import Carried, Report
 from importer.document.store import StoredDocument
@@ -91,8 +91,8 @@ def _other_engine(data: Document, run: Report) -> Reason | None:
     ran = run.get("engine") or {}
     block = data.get("importer")
     target = (block.get("engine") if isinstance(block, Mapping) else None) or {}
-    backend = data.get("backend") or target.get("name")
-    if None not in (backend, ran.get("name")) and not serves(ran["name"], backend):
+    backend = engine_of(data)
+    if backend and ran.get("name") is not None and not serves(ran["name"], backend):
         return Reason(HoldingReason.OTHER_ENGINE, ran=ran["name"], meant=backend)
     if (
         target.get("version")

@@ -46,11 +46,8 @@ class MlxVlm(base.Engine):
         """Return the start of ``mlx_vlm.server`` on loopback."""
         check_code(document, model_dir, "mlx-vlm")
         model = str(model_dir.resolve())
-        arguments = (
-            "-m",
-            "mlx_vlm.server",
-            *self.settings(document, model, base.Address(port=port), template),
-        )
+        settings = self.settings(document, model, base.Address(port=port), template)
+        arguments = ("-m", "mlx_vlm.server", *settings)
         return base.Launch(arguments, model, environment.variables_of(document))
 
     def settings(

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from importer.reasons import Reason
-from importer.sentences import render
+from importer.sentences import printable, render
 
 LINE = 100  # characters of a command that stays on one line
 # Strings without quotes in any version of YAML; PyYAML quotes true, null and their like by itself.
@@ -84,5 +84,4 @@ def command_line(words: Sequence[str]) -> str:
 
 def commented(comments: Iterable[Reason]) -> str:
     """Return comment lines; control characters in them become spaces."""
-    lines = map(render, comments)
-    return "".join(f"# {''.join(c if c.isprintable() else ' ' for c in line)}\n" for line in lines)
+    return "".join(f"# {printable(render(one))}\n" for one in comments)

@@ -42,7 +42,15 @@ from importer.validation.errors import (
     TimedOut,
 )
 from importer.validation.outcome import ExchangeRow
-from importer.validation.reply import Reply, error_message, from_completion, from_stream, from_whole, loaded
+from importer.validation.reply import (
+    NO_JSON,
+    Reply,
+    error_message,
+    from_completion,
+    from_stream,
+    from_whole,
+    loaded,
+)
 
 
 class RequestHeaderReason(ReasonKind):
@@ -510,10 +518,9 @@ def _form(fields: Mapping[str, str], sound: bytes) -> bytes:
 
 
 def _json(path: str, body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise ReplyError(Reason(ClientReason.NOT_JSON, path=path)) from None
+    if (value := loaded(body, NO_JSON)) is NO_JSON:
+        raise ReplyError(Reason(ClientReason.NOT_JSON, path=path))
+    return value
 
 
 def _pieces(response: http.client.HTTPResponse, exchange: Exchange) -> Iterator[bytes]:

@@ -30,10 +30,11 @@ from importer.document.yaml_edit.cst import (
     labels,
     steps,
 )
-from importer.document.yaml_edit.render import YamlStyle, _OneLine, _text, block, inline, printable
+from importer.document.yaml_edit.render import YamlStyle, _OneLine, _text, block, inline
 from importer.document.yaml_edit.source_map import read
 from importer.errors import DocumentError
 from importer.reasons import Reason, ReasonKind
+from importer.sentences import printable
 from importer.yaml_reader import YamlError
 
 _OneLine.add_representer(str, _text)

@@ -56,11 +56,6 @@ def inline(value: Any, *, flow: bool = False, quote: str | None = None) -> str:
     return _dump([value], _OneLine, width=ENDLESS, default_flow_style=True).removesuffix("\n")[1:-1]
 
 
-def printable(text: str) -> str:
-    """Return a text without control characters, which YAML allows in no comment."""
-    return "".join(c if c.isprintable() else " " for c in text)
-
-
 def _dump(data: Any, dumper: type[yaml.SafeDumper], **style: Any) -> str:
     """Return nothing that a reviewer cannot see: line breaks to YAML but not to editors, marks that turn
     writing.
