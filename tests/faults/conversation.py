@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +42,16 @@ class Conversation:
     def calls(self, data: Data) -> Iterator[Data]:
         for part in self.parts(data):
             yield from part.get("tool_calls") or ()
+
+    def rewrite(self, data: Data, change: Callable[[Any], Any]) -> None:
+        """Change the arguments of each call; what is no JSON stays as it is."""
+        for call in self.calls(data):
+            function = call.get("function") or {}
+            try:
+                given = json.loads(function.get("arguments") or "")
+            except ValueError:
+                continue
+            function["arguments"] = json.dumps(change(given))
 
 
 class Broken(Exception):

@@ -37,14 +37,9 @@ def arguments_twice(chat: Conversation, data: Data) -> None:
 
 def values_as_text(chat: Conversation, data: Data) -> None:
     """Every value of the arguments is text, objects and numbers too."""
-    for call in chat.calls(data):
-        function = call.get("function") or {}
-        try:
-            given = json.loads(function.get("arguments") or "")
-        except ValueError:
-            continue
-        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
-        function["arguments"] = json.dumps(texts)
+    chat.rewrite(
+        data, lambda given: {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
+    )
 
 
 def streamed_call_as_text(chat: Conversation, data: Data) -> None:

@@ -56,12 +56,7 @@ def whole_numbers_pointed(chat: Conversation, data: Data) -> None:
             return [pointed(v) for v in value]
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
-    for call in chat.calls(data):
-        function = call.get("function") or {}
-        try:
-            function["arguments"] = json.dumps(pointed(json.loads(function.get("arguments") or "")))
-        except ValueError:
-            continue
+    chat.rewrite(data, pointed)
 
 
 def role_left_out(chat: Conversation, data: Data) -> None:
@@ -72,13 +67,7 @@ def role_left_out(chat: Conversation, data: Data) -> None:
 
 def arguments_added(chat: Conversation, data: Data) -> None:
     """Calls come with an argument of the relay's own."""
-    for call in chat.calls(data):
-        function = call.get("function") or {}
-        try:
-            given = json.loads(function.get("arguments") or "")
-        except ValueError:
-            continue
-        function["arguments"] = json.dumps({**given, "trace_id": None})
+    chat.rewrite(data, lambda given: {**given, "trace_id": None})
 
 
 ANSWERS: dict[str, str] = {}  # what each question was answered, of the whole process

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from importer.service.server import listening
 from importer.storage.database import Database
 from importer.storage.schema import prepare
-from tests.commandline import Desk, desk
+from tests.commandline import Desk, Ran, desk
 from tests.hubserver import HubServer
 from tests.serving import Service, problem, running
 
@@ -63,36 +63,39 @@ def test_an_audit_of_a_wrong_path_makes_no_database(desk: Desk) -> None:
     assert not list(desk.folder.glob("g.sqlite*"))
 
 
-def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
-    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
-    prepare(database)
+def keys_of(desk: Desk, *statements: str, prepared: bool = True) -> Ran:
+    """The list of keys of a database in which statements were executed."""
+    url = f"sqlite:///{desk.folder / 'g.sqlite'}"
+    database = Database(url)
+    if prepared:
+        prepare(database)
     with database.writing() as connection:
-        connection.execute(text("INSERT INTO migrations (number) VALUES (99)"))
+        for statement in statements:
+            connection.execute(text(statement))
     database.close()
-    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    return desk("admin", "api-keys", "list", "--database", url)
+
+
+def test_a_database_of_a_newer_importer_is_left_alone(desk: Desk) -> None:
+    ran = keys_of(desk, "INSERT INTO migrations (number) VALUES (99)")
     assert (ran.code, "migration 99" in ran.err) == (7, True)  # "newer-gallery"
 
 
 def test_a_database_of_the_development_is_not_called_newer(desk: Desk) -> None:
     """Its ten migrations had the numbers that are free now."""
-    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
-    with database.writing() as connection:
-        connection.execute(text("CREATE TABLE migrations (number INTEGER PRIMARY KEY)"))
-        connection.execute(text("INSERT INTO migrations (number) VALUES (1), (2), (10)"))
-        connection.execute(text("CREATE TABLE audit (id INTEGER PRIMARY KEY, at TEXT, trace TEXT)"))
-    database.close()
-    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    ran = keys_of(
+        desk,
+        "CREATE TABLE migrations (number INTEGER PRIMARY KEY)",
+        "INSERT INTO migrations (number) VALUES (1), (2), (10)",
+        "CREATE TABLE audit (id INTEGER PRIMARY KEY, at TEXT, trace TEXT)",
+        prepared=False,
+    )
     assert (ran.code, "before 0.1.0" in ran.err, "newer" in ran.err) == (7, True, False)  # "early-gallery"
 
 
 def test_a_database_of_the_development_with_a_column_more_is_refused(desk: Desk) -> None:
     """Its rechecks had a row for each job: read as rows of today they would be those of any job."""
-    database = Database(f"sqlite:///{desk.folder / 'g.sqlite'}")
-    prepare(database)
-    with database.writing() as connection:
-        connection.execute(text("ALTER TABLE rechecks ADD COLUMN outcome TEXT"))
-    database.close()
-    ran = desk("admin", "api-keys", "list", "--database", f"sqlite:///{desk.folder / 'g.sqlite'}")
+    ran = keys_of(desk, "ALTER TABLE rechecks ADD COLUMN outcome TEXT")
     assert (ran.code, "before 0.1.0" in ran.err) == (7, True)  # "early-gallery"
 
 
